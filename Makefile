@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+# The commands of the README. Each installs what it needs (packages.txt) and can be repeated.
+JOBS ?= $(shell nproc)
+
+.PHONY: help build demo test windows test-windows arm asan tsan fuzz bench format check clean
+
+help:
+	@sed -n 's/^## //p' Makefile
+
+## make build         the program, at build/release/millrace
+build: build/release/build.ninja
+	@cmake --build build/release -j $(JOBS) --target millrace
+
+build/release/build.ninja: packages.txt CMakePresets.json
+	@scripts/packages.sh base
+	@cmake --preset release >/dev/null
+
+## make demo          the main job with no hardware: a verified sweep; writes out/demo.json
+demo: build
+	@mkdir -p out
+	@scripts/demo.sh build/release/millrace
+
+## make test          every test
+test: build/release/build.ninja
+	@cmake --build build/release -j $(JOBS)
+	@ctest --test-dir build/release --output-on-failure -j $(JOBS)
+
+## make bench         the figures of docs/benchmarking.md
+bench: build/release/build.ninja
+	@cmake --build build/release -j $(JOBS)
+	@scripts/bench.sh build/release
+
+## make asan, tsan    every test under AddressSanitizer + UBSan, ThreadSanitizer
+asan tsan:
+	@scripts/packages.sh base
+	@cmake --preset $@ >/dev/null
+	@cmake --build build/$@ -j $(JOBS)
+	@ctest --test-dir build/$@ --output-on-failure -j $(JOBS)
+
+## make fuzz          the fuzz targets, FUZZ_SECONDS each (60)
+FUZZ_SECONDS ?= 60
+fuzz:
+	@scripts/packages.sh base check
+	@scripts/fuzz.sh $(FUZZ_SECONDS)
+
+## make arm           link/ and the device code for the Cortex-M7
+arm:
+	@scripts/packages.sh base
+	@cmake --preset arm >/dev/null
+	@cmake --build build/arm -j $(JOBS)
+	@scripts/check_freestanding.sh build/arm
+
+## make windows       build/mingw/millrace.exe, static
+windows:
+	@scripts/packages.sh base windows
+	@cmake --preset mingw >/dev/null
+	@cmake --build build/mingw -j $(JOBS)
+
+## make test-windows  millrace.exe under Wine against a PTY (not part of make test)
+test-windows: windows build
+	@scripts/packages.sh wine
+	@test/windows/run.sh build/mingw/millrace.exe build/release/millrace
+
+## make format        clang-format everything;  make check: what CI checks besides tests
+format:
+	@scripts/packages.sh check
+	@git ls-files '*.cc' '*.h' | xargs clang-format-14 -i
+check:
+	@scripts/packages.sh check
+	@scripts/check.sh
+
+clean:
+	rm -rf build out

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+# What every target of ours has in common, and where unit tests and fuzz targets are added.
+option(MILLRACE_TESTS "Build unit tests, end-to-end tests and benchmarks" ON)
+option(MILLRACE_FUZZ "Build the *_fuzz.cc files as libFuzzer programs (clang only)" OFF)
+set(MILLRACE_SANITIZE "" CACHE STRING "Sanitizers for all targets, e.g. address,undefined")
+
+set(MILLRACE_WARNINGS -Wall -Wextra -Wconversion -Wshadow -Werror)
+
+if(MILLRACE_SANITIZE)
+  add_compile_options(-fsanitize=${MILLRACE_SANITIZE} -fno-omit-frame-pointer
+                      -fno-sanitize-recover=all)
+  add_link_options(-fsanitize=${MILLRACE_SANITIZE})
+endif()
+
+# millrace_library(NAME SOURCES file... [INCLUDE dir...] [LINK target...] [FREESTANDING])
+function(millrace_library name)
+  cmake_parse_arguments(ARG "FREESTANDING" "" "SOURCES;INCLUDE;LINK" ${ARGN})
+  add_library(${name} STATIC ${ARG_SOURCES})
+  target_compile_options(${name} PRIVATE ${MILLRACE_WARNINGS})
+  target_include_directories(${name} PUBLIC ${ARG_INCLUDE})
+  target_link_libraries(${name} PUBLIC ${ARG_LINK})
+  if(ARG_FREESTANDING)
+    set_target_properties(${name} PROPERTIES CXX_STANDARD 17)
+    target_compile_options(${name} PRIVATE -fno-exceptions -fno-rtti -fno-threadsafe-statics)
+  endif()
+endfunction()
+
+# millrace_tests(NAME SOURCES file... LINK target...): one GoogleTest program for a folder.
+function(millrace_tests name)
+  if(NOT MILLRACE_TESTS OR CMAKE_SYSTEM_NAME STREQUAL "Generic")
+    return()
+  endif()
+  cmake_parse_arguments(ARG "" "" "SOURCES;LINK" ${ARGN})
+  if(NOT ARG_SOURCES)
+    return()
+  endif()
+  find_package(GTest REQUIRED)
+  include(GoogleTest)
+  add_executable(${name} ${ARG_SOURCES})
+  target_compile_options(${name} PRIVATE ${MILLRACE_WARNINGS})
+  target_compile_definitions(${name} PRIVATE MILLRACE_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+  target_link_libraries(${name} PRIVATE ${ARG_LINK} GTest::gmock GTest::gtest_main)
+  gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 120)
+endfunction()
+
+# millrace_fuzz(NAME FILE LINK target...): FILE defines LLVMFuzzerTestOneInput. With MILLRACE_FUZZ
+# it becomes a fuzzer; otherwise a program that replays the corpus folder FILE's name gives
+# (NAME_corpus/ beside FILE) plus a fixed number of seeded mutations, run as an ordinary test.
+function(millrace_fuzz name file)
+  if(NOT MILLRACE_TESTS OR CMAKE_SYSTEM_NAME STREQUAL "Generic")
+    return()
+  endif()
+  cmake_parse_arguments(ARG "" "" "LINK" ${ARGN})
+  if(MILLRACE_FUZZ)
+    add_executable(${name} ${file})
+    target_compile_options(${name} PRIVATE -fsanitize=fuzzer)
+    target_link_options(${name} PRIVATE -fsanitize=fuzzer)
+  else()
+    add_executable(${name} ${file} ${PROJECT_SOURCE_DIR}/test/fuzz_replay.cc)
+    add_test(NAME ${name} COMMAND ${name} ${CMAKE_CURRENT_SOURCE_DIR}/src/${name}_corpus)
+    set_tests_properties(${name} PROPERTIES TIMEOUT 120)
+  endif()
+  target_compile_options(${name} PRIVATE ${MILLRACE_WARNINGS})
+  target_link_libraries(${name} PRIVATE ${ARG_LINK})
+endfunction()

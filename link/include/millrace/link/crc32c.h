@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace millrace::link {
+
+// CRC-32C (Castagnoli, reflected polynomial 0x82F63B78, initial value and final XOR 0xFFFFFFFF;
+// RFC 3720 appendix B.4). `crc` is the value of the bytes before these; 0 at the start.
+uint32_t crc32c(const uint8_t* data, size_t size, uint32_t crc = 0);
+
+}  // namespace millrace::link
