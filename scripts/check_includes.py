@@ -26,7 +26,8 @@ ARROWS = {
 TEST_EXTRA = ["firmware/ports/pc/", "gtest/", "gmock/"]
 OURS = re.compile(r"^(millrace|link|firmware|board|host|profile|record|report|cli|bench|test)/")
 OWN_HEADERS = {"link": "millrace/link/", "host": "millrace/host/"}
-FREESTANDING = {"cstddef", "cstdint", "string.h", "limits.h"}
+# What a freestanding compiler has to offer, and the four functions it may call.
+FREESTANDING = {"cstddef", "cstdint", "limits", "new", "type_traits", "string.h"}
 MAX_LINES, MAX_TEST_LINES = 600, 1000
 
 
@@ -39,7 +40,9 @@ def folder_rule(path):
 
 
 def check(path, text):
-    is_test = bool(re.search(r"(_test|_fuzz|_bench)\.cc$", path)) or "/testing/" in path
+    name = path.rsplit("/", 1)[-1]
+    is_test = (bool(re.search(r"(_test|_fuzz|_bench)\.cc$", name)) or "/testing/" in path or
+               bool(re.match(r"(test_.*|fake_.*|.*_fixture)\.h$", name)))
     lines = text.splitlines()
     head = "\n".join(lines[:3])
     if "SPDX-License-Identifier: Apache-2.0" not in head:
