@@ -45,6 +45,8 @@ class [[nodiscard]] Result {
   const T& value() const { return std::get<0>(state_); }
   T* operator->() { return &value(); }
   T& operator*() { return value(); }
+  const T* operator->() const { return &value(); }
+  const T& operator*() const { return value(); }
   // REQUIRES: !ok().
   const Error& error() const { return std::get<1>(state_); }
 

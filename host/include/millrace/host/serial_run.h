@@ -46,11 +46,12 @@ struct ReadStats {
   Histogram bytes_per_read;
   int64_t longest_silence_ns = 0;       // between two reads with data, within the run
   uint64_t longest_silence_offset = 0;  // bytes received before it
+  uint64_t ring_full = 0;               // times that reading had to wait for verification
 };
 
 struct CpuShare {
   double read = 0;    // CPU time of the reading thread / duration, 0..1
-  double verify = 0;  // CPU time of the verifying thread / duration
+  double verify = 0;  // CPU time of the verifying thread / duration; 0 where one thread does both
   double total_ns_per_byte = 0;
 };
 
@@ -115,8 +116,11 @@ struct RunResult {
   double packets_per_microframe = 0;  // high speed: 512-byte packets; else 0
 
   ReadStats reads;
-  Histogram frame_delay_ns;     // between ends of consecutive frames
-  Histogram ack_round_trip_ns;  // window_frames > 0: frame end to the next frame's end
+  Histogram frame_delay_ns;  // between ends of consecutive frames
+  // window_frames W > 0. IN: end of frame k (acknowledged at once) to the end of frame k + W, which
+  // that let go. OUT: last byte of a frame written to its acknowledgement.
+  Histogram ack_round_trip_ns;
+  int64_t out_write_ns = 0;  // OUT: time spent inside write()
   CpuShare cpu;
   uint64_t bridge_buffer_bytes = 0;  // longest silence x rate: device buffer that would bridge it
 

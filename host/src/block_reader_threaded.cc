@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0
+// A reading thread, a ring of bytes and a ring of descriptors (place, size, arrival time) between
+// it and the verifying thread.
+//
+// The ring: each read gets room for a whole `read_size`, so a short read means that no more was
+// waiting. Where the room at the end is too small the thread goes on at the start. It also does so
+// early, from kSoftEnd on, whenever the start is free: as long as verification keeps up, the same
+// few hundred KB are used again and again and stay in the cache; the rest of the 8 MB is touched
+// only in a pile-up. The two threads share nothing but two counters: `produced_` and `consumed_`
+// descriptors.
+//
+// Wake-ups: a PTY gives 4 KB a read and a USB port little more, so a wake-up per read would cost
+// more than verification does (one futex wake plus one context switch, about 5 us, against 1.3 us
+// for 4 KB at 3 GB/s). The verifying thread therefore naps 1 ms while data flows and then takes
+// all that came. The reading thread signals only when the other one waits in vain (idle) or the
+// ring is half full. Rejected: a condition variable per read (as above); spinning (takes a core
+// from the device on small machines).
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "block_reader.h"
+#include "thread_cpu.h"
+
+namespace millrace::host {
+namespace {
+
+constexpr size_t kSoftEnd = size_t{256} << 10;
+constexpr size_t kDescriptors = 16384;
+constexpr int64_t kNapNs = 1000000;
+constexpr int64_t kReadSliceNs = 200000000;  // how long stop() may have to wait in a stream
+constexpr int64_t kTailSliceNs = 5000000;    // and behind it
+
+class ThreadedReader final : public BlockReader {
+ public:
+  ThreadedReader(Transport& transport, const ThreadedReaderOptions& options)
+      : transport_(transport),
+        read_size_(options.read_size),
+        expected_bytes_(options.expected_bytes),
+        ring_bytes_(std::max(options.ring_bytes, 4 * options.read_size)),
+        // Not cleared: pages that are never reached cost nothing.
+        ring_(new uint8_t[ring_bytes_]),
+        descriptors_(kDescriptors) {
+    thread_ = std::thread([this] { read_all(); });
+  }
+
+  ~ThreadedReader() override { stop(); }
+
+  Block next(int64_t deadline_ns) override {
+    if (holding_) release();
+    for (;;) {
+      // Order: `ended_` is set after the last block was published.
+      const bool ended = ended_.load(std::memory_order_acquire);
+      if (produced_.load(std::memory_order_acquire) != taken_) {
+        const Descriptor& d = descriptors_[taken_ % kDescriptors];
+        holding_ = true;
+        flowing_ = true;
+        Block block;
+        block.kind = IoKind::done;
+        block.bytes = std::span<const uint8_t>(ring_.get() + d.offset, d.size);
+        block.arrival_ns = d.arrival_ns;
+        return block;
+      }
+      Block block;
+      block.arrival_ns = transport_.clock().now_ns();
+      if (ended) {
+        block.kind = end_.kind;
+        block.error = end_.error;
+        return block;
+      }
+      if (block.arrival_ns >= deadline_ns) return block;
+      const int64_t left = deadline_ns - block.arrival_ns;
+      if (std::exchange(flowing_, false)) {
+        wait(Waiting::napping, std::min(left, kNapNs));
+      } else {
+        wait(Waiting::idle, left);
+      }
+    }
+  }
+
+  void stop() override {
+    if (!thread_.joinable()) return;
+    stopping_.store(true);
+    { const std::lock_guard lock(mutex_); }
+    room_.notify_one();
+    thread_.join();
+  }
+
+  int64_t cpu_ns() const override { return cpu_ns_; }
+  uint64_t ring_full() const override { return ring_full_; }
+
+ private:
+  struct Descriptor {
+    size_t offset = 0;
+    size_t size = 0;
+    int64_t arrival_ns = 0;
+  };
+  enum class Waiting { no, napping, idle };
+
+  // ---- verifying thread
+
+  void release() {
+    holding_ = false;
+    ++taken_;
+    consumed_.store(taken_, std::memory_order_seq_cst);
+    if (reader_waits_.load(std::memory_order_seq_cst)) {
+      { const std::lock_guard lock(mutex_); }
+      room_.notify_one();
+    }
+  }
+
+  void wait(Waiting how, int64_t at_most_ns) {
+    std::unique_lock lock(mutex_);
+    waiting_.store(how, std::memory_order_seq_cst);
+    const uint64_t enough = how == Waiting::idle ? 1 : kDescriptors / 2;
+    data_.wait_for(lock, std::chrono::nanoseconds(at_most_ns), [&] {
+      return produced_.load(std::memory_order_seq_cst) - taken_ >= enough || half_full_.load() ||
+             ended_.load();
+    });
+    half_full_.store(false);
+    waiting_.store(Waiting::no, std::memory_order_seq_cst);
+  }
+
+  // ---- reading thread
+
+  void read_all() {
+    while (!stopping_.load(std::memory_order_relaxed)) {
+      size_t at = 0;
+      if (!find_room(&at)) {
+        wait_for_room();
+        continue;
+      }
+      const int64_t slice = received_ < expected_bytes_ ? kReadSliceNs : kTailSliceNs;
+      IoResult result =
+          transport_.read({ring_.get() + at, read_size_}, transport_.clock().now_ns() + slice);
+      if (result.kind == IoKind::done) {
+        publish({at, result.size, transport_.clock().now_ns()});
+      } else if (result.kind != IoKind::nothing_yet) {
+        end_ = std::move(result);
+        break;
+      }
+    }
+    cpu_ns_ = thread_cpu_ns();
+    ended_.store(true);
+    { const std::lock_guard lock(mutex_); }
+    data_.notify_one();
+  }
+
+  // Sets *at to a place with room for a whole read; false: the ring is full.
+  bool find_room(size_t* at) const {
+    const uint64_t consumed = consumed_.load(std::memory_order_acquire);
+    const uint64_t produced = produced_.load(std::memory_order_relaxed);
+    if (produced == consumed) {
+      *at = 0;
+      return true;
+    }
+    if (produced - consumed == kDescriptors) return false;
+    const size_t oldest = descriptors_[consumed % kDescriptors].offset;
+    if (end_of_data_ <= oldest) {  // went on at the start: used are [oldest, ...) and [0, end)
+      *at = end_of_data_;
+      return oldest - end_of_data_ >= read_size_;
+    }
+    const bool start_is_free = oldest >= read_size_;
+    if (end_of_data_ + read_size_ > ring_bytes_ || (start_is_free && end_of_data_ >= kSoftEnd)) {
+      *at = 0;
+      return start_is_free;
+    }
+    *at = end_of_data_;
+    return true;
+  }
+
+  bool over_half_full() const {
+    const uint64_t consumed = consumed_.load(std::memory_order_acquire);
+    const uint64_t produced = produced_.load(std::memory_order_relaxed);
+    if (produced == consumed) return false;
+    if (produced - consumed > kDescriptors / 2) return true;
+    const size_t oldest = descriptors_[consumed % kDescriptors].offset;
+    const size_t used =
+        end_of_data_ > oldest ? end_of_data_ - oldest : ring_bytes_ - oldest + end_of_data_;
+    return used > ring_bytes_ / 2;
+  }
+
+  void publish(const Descriptor& d) {
+    const uint64_t produced = produced_.load(std::memory_order_relaxed);
+    descriptors_[produced % kDescriptors] = d;
+    end_of_data_ = d.offset + d.size;
+    received_ += d.size;
+    produced_.store(produced + 1, std::memory_order_seq_cst);
+    const Waiting other = waiting_.load(std::memory_order_seq_cst);
+    if (other == Waiting::no) return;
+    if (other == Waiting::napping && !over_half_full()) return;
+    half_full_.store(true);
+    { const std::lock_guard lock(mutex_); }
+    data_.notify_one();
+  }
+
+  void wait_for_room() {
+    ++ring_full_;
+    std::unique_lock lock(mutex_);
+    reader_waits_.store(true, std::memory_order_seq_cst);
+    size_t at = 0;
+    room_.wait(lock, [&] { return stopping_.load() || find_room(&at); });
+    reader_waits_.store(false, std::memory_order_seq_cst);
+  }
+
+  Transport& transport_;
+  const size_t read_size_;
+  const uint64_t expected_bytes_;
+  const size_t ring_bytes_;
+  const std::unique_ptr<uint8_t[]> ring_;
+  std::vector<Descriptor> descriptors_;
+
+  // Written by the reading thread.
+  size_t end_of_data_ = 0;
+  uint64_t received_ = 0;
+  uint64_t ring_full_ = 0;  // read by others after join
+  int64_t cpu_ns_ = 0;      // read by others after join
+  IoResult end_;            // read by others after ended_
+  alignas(64) std::atomic<uint64_t> produced_{0};
+  std::atomic<bool> ended_{false};
+  std::atomic<bool> reader_waits_{false};
+
+  // Written by the verifying thread.
+  alignas(64) std::atomic<uint64_t> consumed_{0};
+  std::atomic<Waiting> waiting_{Waiting::no};
+  std::atomic<bool> stopping_{false};
+  uint64_t taken_ = 0;
+  bool holding_ = false;
+  bool flowing_ = false;
+
+  std::atomic<bool> half_full_{false};  // why a nap was cut short
+  std::mutex mutex_;
+  std::condition_variable data_;
+  std::condition_variable room_;
+  std::thread thread_;
+};
+
+}  // namespace
+
+std::unique_ptr<BlockReader> make_threaded_reader(Transport& transport,
+                                                  const ThreadedReaderOptions& options) {
+  return std::make_unique<ThreadedReader>(transport, options);
+}
+
+}  // namespace millrace::host

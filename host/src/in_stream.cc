@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "in_stream.h"
+
+#include <algorithm>
+
+namespace millrace::host {
+namespace {
+
+link::StreamShape shape_of(const RunSettings& settings) {
+  link::StreamShape shape;
+  shape.seed = settings.seed;
+  shape.frame_size = settings.frame_size;
+  shape.frame_count = settings.frame_count;
+  return shape;
+}
+
+}  // namespace
+
+InStream::InStream(const RunSettings& settings, uint32_t run_id, int64_t start_ns,
+                   RunResult* result)
+    : result_(*result),
+      run_id_(run_id),
+      window_(settings.window_frames),
+      read_size_(settings.read_size),
+      start_ns_(start_ns),
+      verifier_(shape_of(settings),
+                link::VerifierSink{this, &on_fault, run_id == 0 ? nullptr : &on_message}),
+      last_frame_ns_(start_ns),
+      last_arrival_ns_(start_ns),
+      last_stream_ns_(start_ns),
+      last_progress_ns_(start_ns),
+      frame_end_ns_(window_, 0) {}
+
+void InStream::take(const Block& block) {
+  const uint64_t accounted = verifier_.accounted_bytes();
+  const uint64_t messages = verifier_.totals().message_bytes;
+  count_read(block);
+  last_arrival_ns_ = block.arrival_ns;
+  verifier_.feed(block.bytes.data(), block.bytes.size());
+  if (verifier_.totals().message_bytes - messages < block.bytes.size()) {
+    last_stream_ns_ = block.arrival_ns;
+  }
+  if (verifier_.accounted_bytes() != accounted) {
+    last_progress_ns_ = block.arrival_ns;
+    count_frames(block.arrival_ns);
+  }
+}
+
+void InStream::count_read(const Block& block) {
+  ReadStats& reads = result_.reads;
+  const size_t size = block.bytes.size();
+  if (reads.reads > 0 && !report_came_) {
+    const int64_t silence = block.arrival_ns - last_arrival_ns_;
+    if (silence > reads.longest_silence_ns) {
+      reads.longest_silence_ns = silence;
+      reads.longest_silence_offset = verifier_.totals().received_bytes;
+    }
+  }
+  ++reads.reads;
+  if (size == read_size_) ++reads.full_reads;
+  reads.bytes_per_read.add(size);
+}
+
+void InStream::count_frames(int64_t now_ns) {
+  const uint64_t frames = verifier_.frames_complete();
+  if (frames == frames_) return;
+  const uint64_t added = frames - frames_;
+  // Frames that end in one block came together, as far as this side can tell. The first frame has
+  // no predecessor.
+  if (frames_ > 0) {
+    result_.frame_delay_ns.add(static_cast<uint64_t>(now_ns - last_frame_ns_));
+    result_.frame_delay_ns.add(0, added - 1);
+  } else {
+    result_.frame_delay_ns.add(0, added - 1);
+  }
+  last_frame_ns_ = now_ns;
+  if (window_ > 0) {
+    for (; frames_ < frames; ++frames_) {
+      int64_t& end = frame_end_ns_[frames_ % window_];
+      if (frames_ >= window_) {
+        result_.ack_round_trip_ns.add(static_cast<uint64_t>(now_ns - end));
+      }
+      end = now_ns;
+    }
+  }
+  frames_ = frames;
+}
+
+uint64_t InStream::take_acks_due() {
+  const uint64_t due = frames_ - acked_;
+  acked_ = frames_;
+  return due;
+}
+
+void InStream::finish(bool cut_short) {
+  cut_short_ = cut_short;
+  verifier_.finish();
+  result_.in_totals = verifier_.totals();
+  link::VerifierTotals& totals = result_.in_totals;
+  if (hidden_tail_bytes_ > 0) {
+    totals.lost_bytes -= hidden_tail_bytes_;
+    totals.faults -= 1;
+    totals.faults_of_kind[static_cast<size_t>(link::FaultKind::missing_tail)] -= 1;
+  }
+  result_.in_bytes = totals.verified_bytes;
+  result_.frames += verifier_.frames_complete();
+}
+
+void InStream::on_fault(void* self, const link::Fault& fault) {
+  auto& stream = *static_cast<InStream*>(self);
+  if (stream.cut_short_ && fault.kind == link::FaultKind::missing_tail) {
+    stream.hidden_tail_bytes_ = fault.length;
+    return;
+  }
+  auto& faults = stream.result_.faults;
+  if (faults.size() < RunResult::kMaxFaults) faults.push_back(fault);
+}
+
+void InStream::on_message(void* self, const link::Message& message) {
+  auto& stream = *static_cast<InStream*>(self);
+  const bool report = message.type == link::MessageType::report;
+  if (!report && message.type != link::MessageType::counters) return;
+  link::DeviceCounters counters;
+  if (!link::decode(message.payload, message.payload_size, &counters)) return;
+  if (counters.run_id != stream.run_id_) return;
+  stream.result_.counters = counters;
+  if (report) {
+    stream.report_came_ = true;
+    return;
+  }
+  stream.thinner_.add(&stream.result_.counters_during_run,
+                      {stream.last_arrival_ns_ - stream.start_ns_, counters});
+}
+
+void CountersThinner::add(std::vector<RunResult::CountersSample>* samples,
+                          const RunResult::CountersSample& sample) {
+  constexpr size_t kMost = 1000;
+  if (seen_++ % every_ != 0) return;
+  if (samples->size() == kMost) {  // keep each second one from now on
+    for (size_t i = 0; i < kMost / 2; ++i) (*samples)[i] = (*samples)[2 * i];
+    samples->resize(kMost / 2);
+    every_ *= 2;
+  }
+  samples->push_back(sample);
+}
+
+}  // namespace millrace::host

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// The IN stream as the host sees it: verification, and every figure that is taken from the arrival
+// of blocks. No I/O.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "block_reader.h"
+#include "millrace/host/serial_run.h"
+#include "millrace/link/stream_verifier.h"
+
+namespace millrace::host {
+
+// Keeps at most 1,000 samples of a run of any length, evenly spaced.
+class CountersThinner {
+ public:
+  void add(std::vector<RunResult::CountersSample>* samples,
+           const RunResult::CountersSample& sample);
+
+ private:
+  uint64_t every_ = 1;
+  uint64_t seen_ = 0;
+};
+
+class InStream {
+ public:
+  // Fills reads, frame_delay_ns, ack_round_trip_ns, faults, counters and counters_during_run of
+  // *result while blocks come. `start_ns`: when the run was asked for. `run_id`: 0 in the classic
+  // protocol, where nothing is taken for a message.
+  InStream(const RunSettings& settings, uint32_t run_id, int64_t start_ns, RunResult* result);
+  InStream(const InStream&) = delete;
+  InStream& operator=(const InStream&) = delete;
+
+  void take(const Block& block);
+  // Settles the verifier; fills in_totals. `cut_short`: the host ended the run, so what is missing
+  // at the end is no fault.
+  void finish(bool cut_short);
+
+  // Frames completed since the last call: as many acknowledgements are due.
+  uint64_t take_acks_due();
+  bool complete() const { return verifier_.complete(); }
+  bool report_came() const { return report_came_; }
+  uint64_t faults() const { return verifier_.totals().faults; }
+  uint64_t received_bytes() const { return verifier_.totals().received_bytes; }
+  uint64_t frames_complete() const { return verifier_.frames_complete(); }
+  // Arrival of the last block; of the last block that held stream bytes; of the last one that
+  // brought the stream forward. start_ns before that.
+  int64_t last_arrival_ns() const { return last_arrival_ns_; }
+  int64_t last_stream_ns() const { return last_stream_ns_; }
+  int64_t last_progress_ns() const { return last_progress_ns_; }
+
+ private:
+  static void on_fault(void* self, const link::Fault& fault);
+  static void on_message(void* self, const link::Message& message);
+  void count_read(const Block& block);
+  void count_frames(int64_t now_ns);
+
+  RunResult& result_;
+  const uint32_t run_id_;
+  const uint32_t window_;
+  const uint32_t read_size_;
+  const int64_t start_ns_;
+  link::StreamVerifier verifier_;
+  bool cut_short_ = false;
+  bool report_came_ = false;
+  uint64_t frames_ = 0;
+  uint64_t acked_ = 0;
+  int64_t last_frame_ns_;
+  int64_t last_arrival_ns_;
+  int64_t last_stream_ns_;
+  int64_t last_progress_ns_;
+  std::vector<int64_t> frame_end_ns_;  // ring of the last window_ frame ends
+  uint64_t hidden_tail_bytes_ = 0;
+  CountersThinner thinner_;
+};
+
+}  // namespace millrace::host

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "linux/sysfs.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <array>
+#include <climits>
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+
+#include "linux/file_descriptor.h"
+
+namespace millrace::host {
+namespace {
+
+constexpr size_t kLineLimit = 256;
+constexpr size_t kTextLimit = 65536;
+constexpr size_t kEntryLimit = 65536;
+
+std::string real_path(const std::string& path) {
+  std::unique_ptr<char, void (*)(void*)> resolved(::realpath(path.c_str(), nullptr), std::free);
+  return resolved ? resolved.get() : "";
+}
+
+std::optional<std::string> read_up_to(const std::string& path, size_t limit) {
+  // O_NONBLOCK: a FIFO in a recorded tree must not hang the program.
+  FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  struct stat info {};
+  if (!file.valid() || ::fstat(file.get(), &info) != 0 || !S_ISREG(info.st_mode)) return {};
+  std::string text(limit, '\0');
+  size_t size = 0;
+  while (size < limit) {
+    const ssize_t got = ::read(file.get(), text.data() + size, limit - size);
+    if (got < 0) return {};
+    if (got == 0) break;
+    size += static_cast<size_t>(got);
+  }
+  text.resize(size);
+  return text;
+}
+
+// Length of the UTF-8 sequence at `at`; 0 when it is none.
+size_t utf8_length(const std::string& text, size_t at) {
+  const auto byte = [&](size_t i) { return static_cast<uint8_t>(text[i]); };
+  const uint8_t lead = byte(at);
+  size_t length = 0;
+  uint32_t code = 0;
+  if (lead < 0x80) return 1;
+  if (lead >= 0xc2 && lead < 0xe0) {
+    length = 2;
+    code = lead & 0x1fU;
+  } else if (lead >= 0xe0 && lead < 0xf0) {
+    length = 3;
+    code = lead & 0x0fU;
+  } else if (lead >= 0xf0 && lead < 0xf5) {
+    length = 4;
+    code = lead & 0x07U;
+  } else {
+    return 0;
+  }
+  if (at + length > text.size()) return 0;
+  for (size_t i = 1; i < length; ++i) {
+    if ((byte(at + i) & 0xc0U) != 0x80) return 0;
+    code = (code << 6U) | (byte(at + i) & 0x3fU);
+  }
+  constexpr std::array<uint32_t, 5> kSmallest = {0, 0, 0x80, 0x800, 0x10000};
+  const bool surrogate = code >= 0xd800 && code < 0xe000;
+  const bool c1_control = code < 0xa0;
+  const bool direction_mark = (code >= 0x200e && code <= 0x200f) ||
+                              (code >= 0x2028 && code <= 0x202e) ||
+                              (code >= 0x2066 && code <= 0x2069);
+  if (code < kSmallest[length] || code > 0x10ffff || surrogate || c1_control || direction_mark) {
+    return 0;
+  }
+  return length;
+}
+
+}  // namespace
+
+std::string printable(const std::string& text) {
+  std::string out;
+  for (size_t i = 0; i < text.size();) {
+    const auto byte = static_cast<uint8_t>(text[i]);
+    const size_t length = utf8_length(text, i);
+    if (length == 0 || byte < 0x20 || byte == 0x7f) {
+      out += '?';
+      ++i;
+    } else {
+      out.append(text, i, length);
+      i += length;
+    }
+  }
+  return out;
+}
+
+std::string base_name(const std::string& path) {
+  const size_t slash = path.rfind('/');
+  return slash == std::string::npos ? path : path.substr(slash + 1);
+}
+
+std::string parent_of(const std::string& path) {
+  const size_t slash = path.rfind('/');
+  return slash == std::string::npos ? "" : path.substr(0, slash);
+}
+
+SysTree::SysTree(std::string root) : root_(std::move(root)) {
+  if (!root_.empty()) {
+    const std::string real = real_path(root_);
+    if (!real.empty()) root_ = real;
+  }
+  if (root_ == "/") root_.clear();
+}
+
+std::string SysTree::resolve(const std::string& path) const {
+  const std::string real = real_path(root_ + path);
+  if (real.size() < root_.size() || real.compare(0, root_.size(), root_) != 0) return "";
+  if (real.size() > root_.size() && real[root_.size()] != '/') return "";
+  return real.substr(root_.size());
+}
+
+std::string SysTree::line(const std::string& path) const {
+  const std::string inside = resolve(path);
+  if (inside.empty()) return "";
+  std::optional<std::string> text = read_up_to(root_ + inside, kLineLimit);
+  if (!text) return "";
+  text->resize(std::min(text->size(), text->find('\n')));
+  while (!text->empty() && (text->back() == ' ' || text->back() == '\0')) text->pop_back();
+  return printable(*text);
+}
+
+std::optional<std::string> SysTree::text(const std::string& path) const {
+  const std::string inside = resolve(path);
+  if (inside.empty()) return {};
+  return read_up_to(root_ + inside, kTextLimit);
+}
+
+std::optional<long> SysTree::number(const std::string& path, int base) const {
+  const std::string text = line(path);
+  if (text.empty()) return {};
+  char* end = nullptr;
+  const long value = std::strtol(text.c_str(), &end, base);
+  if (end == text.c_str() || value == LONG_MAX || value == LONG_MIN) return {};
+  return value;
+}
+
+std::vector<std::string> SysTree::entries(const std::string& path) const {
+  std::vector<std::string> names;
+  const std::string inside = resolve(path);
+  if (inside.empty()) return names;
+  std::unique_ptr<DIR, int (*)(DIR*)> folder(::opendir((root_ + inside).c_str()), ::closedir);
+  if (!folder) return names;
+  while (const dirent* entry = ::readdir(folder.get())) {
+    const std::string name = entry->d_name;
+    if (name != "." && name != ".." && names.size() < kEntryLimit) names.push_back(name);
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+std::string SysTree::link_text(const std::string& path) const {
+  std::array<char, 4096> text{};
+  const ssize_t size = ::readlink((root_ + path).c_str(), text.data(), text.size());
+  return size < 0 ? "" : std::string(text.data(), static_cast<size_t>(size));
+}
+
+std::string SysTree::link_name(const std::string& path) const {
+  return printable(base_name(link_text(path)));
+}
+
+}  // namespace millrace::host

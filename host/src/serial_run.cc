@@ -1,0 +1,321 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "millrace/host/serial_run.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "dialogue.h"
+#include "millrace/link/classic_stream.h"
+#include "stream_session.h"
+#include "verdict_rules.h"
+
+namespace millrace::host {
+namespace {
+
+constexpr uint32_t kMaxFrameBytes = uint32_t{1} << 26;
+constexpr uint32_t kMaxReadBytes = uint32_t{1} << 24;
+constexpr int64_t kStartedWaitNs = 1000 * kMillisecond;
+constexpr int64_t kCountersWaitNs = 300 * kMillisecond;
+
+Error usage(std::string message) { return {ErrorCode::usage, std::move(message)}; }
+
+Status check(const RunSettings& s) {
+  if (s.frame_size < 1 || s.frame_size > kMaxFrameBytes) {
+    return usage(fmt::format("frame size {}: must be 1 to {}", s.frame_size, kMaxFrameBytes));
+  }
+  if (s.frame_count < 1) return usage("frame count 0: must be at least 1");
+  if (s.read_size < 1 || s.read_size > kMaxReadBytes) {
+    return usage(fmt::format("read size {}: must be 1 to {}", s.read_size, kMaxReadBytes));
+  }
+  if (s.timeout_ms < 1 || s.timeout_ms > 3600000) {
+    return usage(fmt::format("timeout {} ms: must be 1 ms to 1 h", s.timeout_ms));
+  }
+  if (s.follow_replug_ms < 0) return usage("the wait for a replugged device must not be negative");
+  if (s.window_frames > 0 && s.direction == link::Direction::both) {
+    return usage("acknowledgements go with direction in or out, not with both");
+  }
+  if (s.protocol == Protocol::classic) {
+    if (s.direction != link::Direction::in) {
+      return usage("the classic protocol has no OUT stream: use direction in");
+    }
+    if (s.window_frames > 1) {
+      return usage("the classic protocol knows acknowledgement of none or each frame, no window");
+    }
+    if (s.discard_mode || s.counters_interval_ms > 0) {
+      return usage("the classic protocol has neither discard mode nor counters");
+    }
+  }
+  return {};
+}
+
+class Run {
+ public:
+  Run(Endpoint& endpoint, const RunSettings& settings, const RunHooks& hooks)
+      : endpoint_(endpoint), clock_(endpoint.clock()), settings_(settings), hooks_(hooks) {
+    result_.settings = settings;
+  }
+
+  Result<RunResult> run();
+
+ private:
+  bool greet();
+  bool start_extended();
+  bool start_classic();
+  void stream();
+  void ask_after_silence();
+  void follow_replug();
+  void explain_no_answer();
+  void note_sample(const std::vector<uint8_t>& sample);
+  void figures();
+  bool end_with(RunEnd end, std::string detail);
+  bool end_gone(const IoResult& io);
+
+  Endpoint& endpoint_;
+  Clock& clock_;
+  const RunSettings& settings_;
+  const RunHooks& hooks_;
+  RunResult result_;
+  std::unique_ptr<Transport> transport_;
+  std::unique_ptr<Dialogue> dialogue_;
+  SessionStart start_;
+};
+
+Result<RunResult> Run::run() {
+  if (Status status = check(settings_); !status) return status.error();
+  auto opened = endpoint_.open(settings_.open);
+  if (!opened) return opened.error();
+  transport_ = std::move(*opened);
+  result_.port = transport_->identity();
+  result_.transport_settings = transport_->settings();
+  dialogue_ = std::make_unique<Dialogue>(*transport_);
+
+  if (greet()) stream();
+  if (result_.end == RunEnd::timed_out) ask_after_silence();
+  if (result_.end == RunEnd::gone) follow_replug();
+  figures();
+  result_.verdict = judge(result_);
+  return std::move(result_);
+}
+
+// Each step returns false when the run has ended; result_.end then says how.
+bool Run::greet() {
+  if (settings_.protocol == Protocol::classic) {
+    const IoResult io = dialogue_->drain(kQuietNs, kStaleLimitNs);
+    if (io.kind == IoKind::gone || io.kind == IoKind::error) return end_gone(io);
+    return start_classic();
+  }
+  // No wait for quiet: HELLO comes behind everything stale, and a device that still streams an old
+  // run is stopped by the probe.
+  IoResult io;
+  result_.hello = dialogue_->probe(&io);
+  if (io.kind == IoKind::gone || io.kind == IoKind::error) return end_gone(io);
+  if (result_.hello) return start_extended();
+  if (settings_.protocol == Protocol::extended) {
+    end_with(RunEnd::no_answer, "no HELLO came");
+    if (!dialogue_->sample().empty()) note_sample(dialogue_->sample());
+    explain_no_answer();
+    return false;
+  }
+  if (settings_.direction != link::Direction::in || settings_.window_frames > 1 ||
+      settings_.discard_mode) {
+    if (dialogue_->sample().empty()) {
+      return end_with(RunEnd::refused,
+                      "no HELLO came, and the classic protocol has no OUT stream, window or "
+                      "discard mode");
+    }
+    end_with(RunEnd::no_answer, "what came is no HELLO");
+    note_sample(dialogue_->sample());
+    return false;
+  }
+  io = dialogue_->drain(kQuietNs, kStaleLimitNs);
+  if (io.kind == IoKind::gone || io.kind == IoKind::error) return end_gone(io);
+  return start_classic();
+}
+
+bool Run::start_extended() {
+  result_.protocol = Protocol::extended;
+  for (int attempt = 0;; ++attempt) {
+    link::RunRequest request;
+    request.session_id = result_.hello->session_id;
+    request.run_id = static_cast<uint32_t>(clock_.now_ns() / 1000) | 1;
+    request.direction = settings_.direction;
+    request.discard_mode = settings_.discard_mode;
+    request.window_frames = settings_.window_frames;
+    request.frame_size = settings_.frame_size;
+    request.frame_count = settings_.frame_count;
+    request.seed = settings_.seed;
+    request.counters_interval_ms = settings_.counters_interval_ms;
+    request.discard_after_ms = settings_.discard_after_ms;
+    uint8_t payload[link::RunRequest::kBytes];
+    link::encode(request, payload);
+
+    start_.run_id = request.run_id;
+    start_.start_ns = clock_.now_ns();
+    const int64_t deadline = start_.start_ns + kStartedWaitNs;
+    IoResult io = dialogue_->send(link::MessageType::run, payload, deadline);
+    if (io.kind == IoKind::gone || io.kind == IoKind::error) return end_gone(io);
+    std::vector<uint8_t> answer;
+    link::Started started;
+    do {
+      io = dialogue_->await(link::MessageType::started, deadline, deadline, &answer);
+      if (io.kind == IoKind::gone || io.kind == IoKind::error) return end_gone(io);
+      if (io.kind == IoKind::nothing_yet) {
+        return end_with(RunEnd::timed_out, "the device answered HELLO but not RUN");
+      }
+    } while (!link::decode(answer.data(), answer.size(), &started) ||
+             started.run_id != request.run_id);
+    if (started.status == link::StartStatus::started) break;
+    if (started.status == link::StartStatus::wrong_session && attempt == 0) {
+      // The HELLO was the answer to an earlier probe; the right one has been skipped meanwhile.
+      result_.hello = dialogue_->probe(&io);
+      if (result_.hello) continue;
+    }
+    return end_with(RunEnd::refused, started.reason[0] != 0 ? started.reason : "no reason given");
+  }
+  result_.stale_input_bytes = dialogue_->dropped_bytes();
+  start_.rest = dialogue_->take_rest();
+  start_.rest_arrival_ns = dialogue_->last_arrival_ns();
+  return true;
+}
+
+bool Run::start_classic() {
+  result_.protocol = Protocol::classic;
+  result_.stale_input_bytes = dialogue_->dropped_bytes();
+  link::Handshake handshake;
+  handshake.frame_size = settings_.frame_size;
+  handshake.frame_count = settings_.frame_count;
+  handshake.acknowledge = settings_.window_frames > 0 ? 1 : 0;
+  uint8_t bytes[link::kHandshakeBytes];
+  link::encode_handshake(handshake, bytes);
+  start_.start_ns = clock_.now_ns();
+  const IoResult io = dialogue_->send(bytes, start_.start_ns + settings_.timeout_ms * kMillisecond);
+  if (io.kind == IoKind::gone || io.kind == IoKind::error) return end_gone(io);
+  return true;
+}
+
+void Run::stream() {
+  SessionEnd end = run_session(*transport_, settings_, hooks_, start_, &result_);
+  end_with(end.end, std::move(end.detail));
+}
+
+// A silent device: has it started anew, does it still live, what did it count?
+void Run::ask_after_silence() {
+  if (result_.protocol == Protocol::classic) {
+    if (result_.in_totals.received_bytes == 0) {
+      end_with(RunEnd::no_answer,
+               fmt::format("nothing came within {} ms after the handshake", settings_.timeout_ms));
+      explain_no_answer();
+    }
+    return;
+  }
+  IoResult io;
+  const std::optional<link::Hello> again = dialogue_->probe(&io);
+  if (io.kind == IoKind::gone) {
+    end_gone(io);
+    return;
+  }
+  if (!again) {
+    result_.end_detail += "; the device does not answer a probe either";
+    if (auto lines = transport_->modem_lines(); lines) result_.modem_lines = *lines;
+    return;
+  }
+  if (again->boot_counter != result_.hello->boot_counter) {
+    end_with(RunEnd::reset, fmt::format("boot counter {} before, {} now",
+                                        result_.hello->boot_counter, again->boot_counter));
+    return;
+  }
+  result_.end_detail += "; the device still answers a probe";
+  const auto counters = dialogue_->ask_counters(kCountersWaitNs);
+  if (counters && counters->run_id == start_.run_id) result_.counters = *counters;
+}
+
+void Run::follow_replug() {
+  if (settings_.follow_replug_ms == 0) return;
+  const int64_t gone_ns = clock_.now_ns();
+  dialogue_.reset();
+  transport_.reset();
+  auto opened =
+      endpoint_.reopen(settings_.open, gone_ns + settings_.follow_replug_ms * kMillisecond);
+  if (!opened) {
+    result_.end_detail +=
+        fmt::format("; it did not return within {} ms", settings_.follow_replug_ms);
+    return;
+  }
+  transport_ = std::move(*opened);
+  result_.replug_ns = std::max<int64_t>(clock_.now_ns() - gone_ns, 1);
+  result_.replug_path = transport_->identity().path;
+  if (!result_.hello) return;
+  dialogue_ = std::make_unique<Dialogue>(*transport_);
+  IoResult io;
+  const std::optional<link::Hello> again = dialogue_->probe(&io);
+  if (again && again->boot_counter != result_.hello->boot_counter) {
+    end_with(RunEnd::reset,
+             fmt::format("it went away and came back; boot counter {} before, {} now",
+                         result_.hello->boot_counter, again->boot_counter));
+  }
+}
+
+void Run::explain_no_answer() {
+  if (auto lines = transport_->modem_lines(); lines) result_.modem_lines = *lines;
+}
+
+// What came instead of an answer counts as received and foreign.
+void Run::note_sample(const std::vector<uint8_t>& sample) {
+  uint8_t probe[link::kProbeBytes];
+  link::encode_probe(probe);
+  if (sample.size() >= sizeof(probe) && std::equal(probe, probe + sizeof(probe), sample.begin())) {
+    result_.end_detail = "the port sends back what is written to it (loopback, or echo is on)";
+  } else {
+    result_.end_detail += ": " + show_bytes(sample.data(), sample.size());
+  }
+  link::VerifierTotals& totals = result_.in_totals;
+  totals.received_bytes += sample.size();
+  totals.inserted_bytes += sample.size();
+  totals.faults += 1;
+  totals.faults_of_kind[static_cast<size_t>(link::FaultKind::inserted)] += 1;
+  result_.faults.push_back(foreign_fault(sample));
+}
+
+void Run::figures() {
+  if (result_.settings.direction != link::Direction::in && result_.counters) {
+    result_.out_bytes = result_.counters->out_verified_bytes;
+    result_.frames += result_.counters->out_frames;
+  }
+  const double seconds = static_cast<double>(result_.duration_ns) * 1e-9;
+  if (seconds > 0) {
+    result_.bytes_per_s = static_cast<double>(result_.in_bytes + result_.out_bytes) / seconds;
+  }
+  double speed_mbit = result_.port.usb_speed_mbit;
+  if (speed_mbit == 0 && result_.hello) speed_mbit = result_.hello->usb_speed_mbit;
+  if (speed_mbit >= 480) {
+    result_.ceiling_bytes_per_s = 13.0 * 512 * 8000;  // 13 bulk packets a microframe of 125 us
+    result_.packets_per_microframe = result_.bytes_per_s / 512 / 8000;
+  } else if (speed_mbit >= 12) {
+    result_.ceiling_bytes_per_s = 19.0 * 64 * 1000;  // 19 bulk packets a frame of 1 ms
+  }
+  result_.bridge_buffer_bytes = static_cast<uint64_t>(
+      static_cast<double>(result_.reads.longest_silence_ns) * 1e-9 * result_.bytes_per_s);
+}
+
+bool Run::end_with(RunEnd end, std::string detail) {
+  result_.end = end;
+  result_.end_detail = std::move(detail);
+  return false;
+}
+
+bool Run::end_gone(const IoResult& io) {
+  return end_with(RunEnd::gone,
+                  io.error.message.empty() ? "the device went away" : io.error.message);
+}
+
+}  // namespace
+
+Result<RunResult> run_serial(Endpoint& endpoint, const RunSettings& settings,
+                             const RunHooks& hooks) {
+  return Run(endpoint, settings, hooks).run();
+}
+
+}  // namespace millrace::host

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/core.h>
+
+#include "verdict_rules.h"
+
+namespace millrace::host {
+namespace {
+
+using link::FaultKind;
+
+const link::Fault* first_foreign(const RunResult& r) {
+  for (const link::Fault& fault : r.faults) {
+    if (fault.sample_size > 0 && fault.kind != FaultKind::flipped) return &fault;
+  }
+  return nullptr;
+}
+
+Verdict no_answer(const RunResult& r) {
+  const std::string detail = r.end_detail.empty() ? "" : " (" + r.end_detail + ")";
+  if (r.modem_lines && !r.modem_lines->dtr) {
+    return failed(VerdictKind::no_answer,
+                  fmt::format("no answer: DTR is low, and most firmware sends nothing until it is "
+                              "raised; open the port with DTR on{}",
+                              detail));
+  }
+  return failed(
+      VerdictKind::no_answer,
+      fmt::format("no answer: {}the device sent nothing{}; is the right firmware running, and is "
+                  "this its port?",
+                  r.modem_lines ? "DTR is high, yet " : "", detail));
+}
+
+Verdict not_our_stream(const RunResult& r) {
+  std::string sample = r.end_detail;
+  const link::Fault* fault = first_foreign(r);
+  if (fault != nullptr && sample.find("sends back") == std::string::npos) {
+    sample = "it begins with " + show_bytes(fault->received, fault->sample_size);
+  }
+  return failed(
+      VerdictKind::not_our_stream,
+      fmt::format("not our stream: {} of {} bytes received are what was asked for; {} (another "
+                  "program, another firmware, or another seed than {}?)",
+                  grouped(r.in_totals.verified_bytes), grouped(r.in_totals.received_bytes), sample,
+                  r.settings.seed));
+}
+
+bool is_foreign(const RunResult& r) {
+  const link::VerifierTotals& t = r.in_totals;
+  const uint64_t stream = t.received_bytes - t.message_bytes;
+  // 1 in 256 foreign bytes equals the expected one by chance. Stale bytes are ours.
+  return stream > 0 && t.verified_bytes * 20 < stream && t.duplicated_bytes * 2 < stream &&
+         t.inserted_bytes + t.altered_bytes > 0;
+}
+
+}  // namespace
+
+std::string grouped(uint64_t n) {
+  std::string digits = std::to_string(n);
+  for (size_t at = digits.size(); at > 3; at -= 3) digits.insert(at - 3, ",");
+  return digits;
+}
+
+std::string show_bytes(const uint8_t* bytes, size_t size) {
+  bool text = size > 0;
+  for (size_t i = 0; i < size; ++i) {
+    const uint8_t c = bytes[i];
+    text = text && ((c >= 0x20 && c < 0x7f) || c == '\r' || c == '\n' || c == '\t');
+  }
+  std::string out;
+  for (size_t i = 0; i < size; ++i) {
+    const uint8_t c = bytes[i];
+    if (!text) {
+      out += fmt::format("{}{:02x}", i == 0 ? "" : " ", c);
+    } else if (c >= 0x20) {
+      out += static_cast<char>(c);
+    } else {
+      out += c == '\r' ? "\\r" : c == '\n' ? "\\n" : "\\t";
+    }
+  }
+  return text ? '"' + out + '"' : out;
+}
+
+std::optional<Verdict> judge_end(const RunResult& r) {
+  const std::string until =
+      fmt::format("{} bytes were verified until then", grouped(r.in_bytes + r.out_bytes));
+  switch (r.end) {
+    case RunEnd::reset:
+      return failed(VerdictKind::device_reset,
+                    fmt::format("device reset: it started anew during the run ({}); {}",
+                                r.end_detail, until));
+    case RunEnd::gone:
+      if (r.replug_ns > 0) {
+        return failed(VerdictKind::replugged,
+                      fmt::format("replugged: the device went away, and was back {} ms later at "
+                                  "{}, not restarted; {}",
+                                  r.replug_ns / 1000000, r.replug_path, until));
+      }
+      return failed(VerdictKind::device_gone,
+                    fmt::format("device gone: {}; {}", r.end_detail, until));
+    case RunEnd::refused:
+      return failed(
+          VerdictKind::refused,
+          fmt::format("refused: the device does not accept the settings: {}", r.end_detail));
+    default:
+      break;
+  }
+  if (is_foreign(r)) return not_our_stream(r);
+  if (r.end == RunEnd::no_answer) return no_answer(r);
+  return std::nullopt;
+}
+
+Verdict judge(const RunResult& r) {
+  if (auto verdict = judge_end(r)) return *verdict;
+  if (auto verdict = judge_faults(r)) return *verdict;
+  if (r.end == RunEnd::timed_out) {
+    return failed(VerdictKind::timed_out,
+                  fmt::format("timed out: {}, {} of {} bytes were verified until then",
+                              r.end_detail, grouped(r.in_bytes + r.out_bytes),
+                              grouped(uint64_t{r.settings.frame_size} * r.settings.frame_count)));
+  }
+  if (r.end == RunEnd::interrupted) {
+    return failed(VerdictKind::interrupted,
+                  fmt::format("interrupted: {} bytes were verified until then, without a fault",
+                              grouped(r.in_bytes + r.out_bytes)));
+  }
+  return judge_speed(r);
+}
+
+}  // namespace millrace::host

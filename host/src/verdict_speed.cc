@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+// Clean runs: what held the rate down. Thresholds: docs/verdicts.md.
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "verdict_rules.h"
+
+namespace millrace::host {
+namespace {
+
+constexpr double kBusyThread = 0.9;
+constexpr double kNearCeiling = 0.95;
+constexpr double kMostlyBlocked = 0.5;
+constexpr double kHardlyBlocked = 0.1;
+constexpr double kFullReads = 0.9;
+constexpr uint32_t kSmallRead = 16384;
+
+// Of the run, 0..1: how long the device waited for this host to take data. Below 0: unknown.
+double blocked_share(const RunResult& r) {
+  if (!r.counters || r.counters->run_us == 0 || r.settings.direction == link::Direction::out) {
+    return -1;
+  }
+  return std::min(1.0, static_cast<double>(r.counters->total_blocked_us) /
+                           static_cast<double>(r.counters->run_us));
+}
+
+// `36.9 MB/s is 9.0 of 13 packets per microframe`, `0.7 MB/s is 58 % of full speed`, `80.0 MB/s`.
+std::string rate_text(const RunResult& r) {
+  std::string text = fmt::format("{:.1f} MB/s", r.bytes_per_s / 1e6);
+  if (r.packets_per_microframe > 0) {
+    text += fmt::format(" is {:.1f} of 13 packets per microframe", r.packets_per_microframe);
+  } else if (r.ceiling_bytes_per_s > 0) {
+    text += fmt::format(" is {:.0f} % of what full speed can carry",
+                        100 * r.bytes_per_s / r.ceiling_bytes_per_s);
+  }
+  return text;
+}
+
+Verdict clean(VerdictKind kind, std::string sentence) { return {kind, false, std::move(sentence)}; }
+
+}  // namespace
+
+Verdict judge_speed(const RunResult& r) {
+  const double blocked = blocked_share(r);
+  const std::string rate = rate_text(r);
+  const bool near_ceiling =
+      r.ceiling_bytes_per_s > 0 && r.bytes_per_s >= kNearCeiling * r.ceiling_bytes_per_s;
+  const double seconds = std::max(static_cast<double>(r.duration_ns) * 1e-9, 1e-9);
+
+  if (r.reads.reads > 0 && r.settings.read_size <= kSmallRead && r.settings.window_frames == 0 &&
+      r.settings.direction != link::Direction::out && !near_ceiling &&
+      static_cast<double>(r.reads.full_reads) >= kFullReads * static_cast<double>(r.reads.reads) &&
+      (blocked < 0 || blocked >= kMostlyBlocked)) {
+    return clean(
+        VerdictKind::call_bound,
+        fmt::format(
+            "call-bound reader: {:.0f} % of {} reads filled their {} bytes, so more was "
+            "waiting{}; {:.0f} reads/s is what one read per {} bytes makes of this host "
+            "({}); read larger blocks",
+            100.0 * static_cast<double>(r.reads.full_reads) / static_cast<double>(r.reads.reads),
+            grouped(r.reads.reads), r.settings.read_size,
+            blocked < 0
+                ? std::string()
+                : fmt::format(" and the device blocked {:.0f} % of the time", 100 * blocked),
+            static_cast<double>(r.reads.reads) / seconds, r.settings.read_size, rate));
+  }
+  if (std::max(r.cpu.read, r.cpu.verify) > kBusyThread) {
+    const bool verifying = r.cpu.verify > r.cpu.read;
+    return clean(
+        VerdictKind::host_cpu,
+        fmt::format("host CPU: the {} thread used {:.0f} % of a core ({:.1f} ns/B in "
+                    "all); {}",
+                    verifying ? "verifying" : "reading", 100 * std::max(r.cpu.read, r.cpu.verify),
+                    r.cpu.total_ns_per_byte, rate));
+  }
+  if (near_ceiling) {
+    return clean(VerdictKind::link_bound,
+                 fmt::format("link-bound: {:.0f} % of the ceiling of {:.3f} MB/s; {}",
+                             100 * r.bytes_per_s / r.ceiling_bytes_per_s,
+                             r.ceiling_bytes_per_s / 1e6, rate));
+  }
+  if (blocked >= kMostlyBlocked) {
+    return clean(VerdictKind::link_bound,
+                 fmt::format("link-bound: the device was blocked {:.0f} % of the time while this "
+                             "host waited for data; {}",
+                             100 * blocked, rate));
+  }
+  if (r.settings.window_frames > 0 && r.ack_round_trip_ns.count() > 0) {
+    return clean(
+        VerdictKind::ack_bound,
+        fmt::format("ack-bound: {} bytes in flight and a round trip of {:.0f} us (median) make "
+                    "{:.1f} MB/s at most; {}; a window of more frames would go faster",
+                    grouped(uint64_t{r.settings.window_frames} * r.settings.frame_size),
+                    static_cast<double>(r.ack_round_trip_ns.quantile(0.5)) / 1e3,
+                    static_cast<double>(r.settings.window_frames) * r.settings.frame_size * 1e3 /
+                        std::max(1.0, static_cast<double>(r.ack_round_trip_ns.quantile(0.5))),
+                    rate));
+  }
+  if (blocked >= 0 && blocked < kHardlyBlocked) {
+    return clean(VerdictKind::device_bound,
+                 fmt::format("device-bound: its USB stack took everything at once ({:.0f} % of the "
+                             "time blocked), so the device makes data no faster; {}",
+                             100 * blocked, rate));
+  }
+  std::string why = "the device does not count how long it is blocked";
+  if (blocked >= 0) {
+    why = fmt::format("the device was blocked {:.0f} % of the time", 100 * blocked);
+  } else if (r.settings.direction == link::Direction::out) {
+    why = fmt::format("this host spent {:.0f} % of the time in write()",
+                      100.0 * static_cast<double>(r.out_write_ns) /
+                          std::max(1.0, static_cast<double>(r.duration_ns)));
+  }
+  return clean(VerdictKind::device_or_link_bound,
+               fmt::format("device- or link-bound, not this host: {}; {}", why, rate));
+}
+
+}  // namespace millrace::host
