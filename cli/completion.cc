@@ -7,6 +7,8 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+
 namespace millrace::cli {
 
 namespace {
@@ -92,7 +94,7 @@ std::string bash_completion(const CommandInfo& root) {
     words += fmt::format("    '{}') words='{}'{} ;;\n", path, words_of(info),
                          takes_port(info) ? "; ports=1" : "");
   });
-  return fmt::format(R"(# bash completion for millrace, written by `millrace completion bash`
+  return fmt::format(R"sh(# bash completion for millrace, written by `millrace completion bash`
 _millrace_ports() {{
   COMPREPLY+=($(compgen -W "$(millrace ports --names 2>/dev/null)" -- "$cur"))
 }}
@@ -121,7 +123,7 @@ _millrace() {{
   fi
 }}
 complete -o filenames -F _millrace millrace
-)",
+)sh",
                      paths, values, words);
 }
 

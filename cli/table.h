@@ -2,6 +2,7 @@
 // One table, printed as text for a terminal, as Markdown or as CSV.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
