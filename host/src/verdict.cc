@@ -16,7 +16,7 @@ const link::Fault* first_foreign(const RunResult& r) {
 }
 
 Verdict no_answer(const RunResult& r) {
-  const std::string detail = r.end_detail.empty() ? "" : " (" + r.end_detail + ")";
+  const std::string detail = r.end_detail.empty() ? "" : fmt::format(" ({})", r.end_detail);
   if (r.modem_lines && !r.modem_lines->dtr) {
     return failed(VerdictKind::no_answer,
                   fmt::format("no answer: DTR is low, and most firmware sends nothing until it is "
@@ -55,9 +55,13 @@ bool is_foreign(const RunResult& r) {
 }  // namespace
 
 std::string grouped(uint64_t n) {
-  std::string digits = std::to_string(n);
-  for (size_t at = digits.size(); at > 3; at -= 3) digits.insert(at - 3, ",");
-  return digits;
+  const std::string digits = std::to_string(n);
+  std::string out;
+  for (size_t i = 0; i < digits.size(); ++i) {
+    if (i > 0 && (digits.size() - i) % 3 == 0) out += ',';
+    out += digits[i];
+  }
+  return out;
 }
 
 std::string show_bytes(const uint8_t* bytes, size_t size) {
@@ -77,7 +81,7 @@ std::string show_bytes(const uint8_t* bytes, size_t size) {
       out += c == '\r' ? "\\r" : c == '\n' ? "\\n" : "\\t";
     }
   }
-  return text ? '"' + out + '"' : out;
+  return text ? fmt::format("\"{}\"", out) : out;
 }
 
 std::optional<Verdict> judge_end(const RunResult& r) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "../thread_cpu.h"
+#include "thread_cpu.h"
 
 #include <time.h>
 
