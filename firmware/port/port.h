@@ -19,9 +19,11 @@ struct PortInfo {
 // All calls come from one thread or loop, never from an interrupt.
 class Port {
  public:
-  // Hands bytes to the USB stack and returns how many it took, 0..size. May block as long as the
-  // stack does (120 ms in the Teensyduino core), so it returns early only when the link stalls;
-  // callers must look at the result. Taken bytes are copied: `data` is free afterwards.
+  // Hands bytes to the USB stack and returns how many it took, 0..size: less than `size` means
+  // that the link does not keep up. A port should take what fits and return at once, so that
+  // commands are heard and the time blocked is measured; one whose stack cannot tell how much fits
+  // may block as long as the stack does (120 ms in the Teensyduino core). Callers must look at the
+  // result. Taken bytes are copied: `data` is free afterwards.
   virtual size_t write(const uint8_t* data, size_t size) = 0;
   // Takes what has been received, 0..size bytes. Never blocks.
   virtual size_t read(uint8_t* data, size_t size) = 0;
@@ -32,8 +34,9 @@ class Port {
   virtual uint32_t now_us() = 0;
   // Differs from call to call and from boot to boot as well as the board can.
   virtual uint32_t entropy() = 0;
-  // Called when there is nothing to do: a port may sleep until data arrives, at most 1 ms.
-  virtual void idle() = 0;
+  // Called when there is nothing to do: a port may sleep until data arrives, or until write() can
+  // go on if the last one took less than it was offered, at most `max_us`.
+  virtual void idle(uint32_t max_us) = 0;
   virtual PortInfo info() = 0;
 
  protected:
