@@ -161,10 +161,12 @@ class Soak {
                           result->verdict.kind == VerdictKind::device_reset;
     if (!followed) {
       ++phase_.failed_runs;
-      phase_.telling_run = "the run in which it went away";
+      phase_.telling_run = "the run in which it was to go away";
+      result_.code = worse(result_.code, kFailed);
       finish(result.value());
       return;
     }
+    if (!result_.port) result_.port = result->port;
     note(result->verdict.sentence);
     settings.frame_count = 64;
     measure(**endpoint, settings);
