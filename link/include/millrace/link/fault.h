@@ -43,7 +43,9 @@ struct Fault {
   Granule size_granule = Granule::none;   // lost, duplicated: largest that divides `length`
   Granule start_granule = Granule::none;  // largest that divides wire_offset
   bool is_text = false;                   // inserted, mixed: printable ASCII, CR, LF, TAB only
-  uint8_t sample_size = 0;  // bytes valid in received[] (and expected[], for altered bytes)
+  // Bytes valid in received[]: the foreign or altered bytes; for lost ones what stands there
+  // instead. In expected[], for lost and altered bytes, as many bytes that should have stood there.
+  uint8_t sample_size = 0;
   uint8_t received[64] = {};
   uint8_t expected[64] = {};
 };

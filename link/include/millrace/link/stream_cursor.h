@@ -39,6 +39,12 @@ class StreamCursor {
   size_t match(const uint8_t* data, size_t size);
 
  private:
+  uint32_t span(uint64_t wanted) const;
+  uint32_t left_in_word() const;
+  void move_in_word(uint32_t size);
+  void count_words(uint32_t size);
+  uint32_t match_words(const uint8_t* data, uint32_t size);
+
   Jsf32 generator_;  // current() is the word that holds the next byte
   uint64_t offset_ = 0;
   uint32_t frame_size_;

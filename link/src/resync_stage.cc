@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+// The stages of the search, smallest window and nearest places first.
+//   0, 1  up to 2, then 16 bytes lost, inserted or damaged; the return to where the stream stood
+//   2..   damage in place; every place within 504 bytes (a hash table); then both ways through the
+//         stream: 4 KB with 64 bytes received, 16 KB with 128, ... 4 MB with 1,024, and
+//         limits.search_bytes with a full window.
+// While foreign bytes go on, the k-th further half window is looked for within 1 KB times the
+// largest power of 2 that divides k: places within r bytes are looked at once every r bytes, which
+// bounds the work at 11 bytes of stream each way per received byte. Across faults the far searches
+// draw on a credit that received bytes earn.
+#include "millrace/link/stream_verifier.h"
+#include "resync.h"
+#include "verifier_limits.h"
+#include "verifier_resync.h"
+
+namespace millrace::link {
+namespace {
+
+constexpr uint64_t kFreeRadius = 64 * 1024;
+constexpr size_t kTextProof = 16;
+
+uint64_t smaller(uint64_t a, uint64_t b) { return a < b ? a : b; }
+
+}  // namespace
+
+// Examines the first `size` bytes of the window; resynchronises and returns true on success.
+bool StreamVerifier::run_stage(size_t stage, size_t size) {
+  Resync found{0, at_};
+  bool ok = search_return(size, &found);
+  if (!ok && stage < 2) {
+    if (foreign_ > 0) return false;
+    const size_t most = stage == 0 ? 2 : 16;
+    read_expected(at_, most + kMiddleKey);
+    const LocalMatch match =
+        find_nearest(window_, size, expected_, expected_size_, stage == 0 ? 1 : 3, most);
+    ok = match.index != kNowhere;
+    if (ok) {
+      found.index = match.index;
+      found.stream.skip(match.skip);
+    }
+  } else if (!ok) {
+    ok = search_local(size, &found) || search_far(size, stage_radius(stage), &found);
+  }
+  if (ok) resync(found);
+  return ok;
+}
+
+// Stream bytes behind `cursor` that this run can have.
+uint64_t StreamVerifier::available(const StreamCursor& cursor) const {
+  if (place_ == Place::ahead && at_.offset() >= end_) return ~uint64_t{0};
+  return cursor.offset() < end_ ? end_ - cursor.offset() : 0;
+}
+
+void StreamVerifier::read_expected(const StreamCursor& from, size_t size) {
+  expected_size_ = static_cast<size_t>(smaller(size, available(from)));
+  StreamCursor reader = from;
+  reader.read(expected_, expected_size_);
+}
+
+// A piece from elsewhere ends, and the stream goes on where it stood, or as if the piece had taken
+// the place of its bytes.
+bool StreamVerifier::search_return(size_t size, Resync* out) {
+  if (place_ == Place::normal || foreign_ > 0 || size < kMiddleKey) return false;
+  StreamCursor reader = high_;
+  if (available(high_) >= kMiddleKey && reader.match(window_, kMiddleKey) == kMiddleKey) {
+    *out = Resync{0, high_};
+    return true;
+  }
+  const uint64_t piece = at_.offset() - segment_start_;
+  if (place_ != Place::behind || piece > kOlderBytes) return false;
+  StreamCursor behind_piece = high_;
+  behind_piece.skip(piece);
+  reader = behind_piece;
+  if (available(behind_piece) < kMiddleKey || reader.match(window_, kMiddleKey) != kMiddleKey) {
+    return false;
+  }
+  *out = Resync{0, behind_piece};
+  return true;
+}
+
+bool StreamVerifier::search_local(size_t size, Resync* out) {
+  size_t index = kNowhere;
+  const StreamCursor in_place = foreign_ == 0 ? at_ : in_place_;
+  const size_t key = foreign_ == 0 ? kShortKey : kLocalKey;
+  const size_t same = find_in_place(window_, size, in_place, available(in_place), key);
+  if (same != kNowhere) {
+    index = same;
+    out->stream = in_place;
+    out->stream.skip(same);
+  }
+  read_expected(at_, kLocalBytes + kLocalKey);
+  LocalMatch match = find_among(window_, size, expected_, expected_size_, slots_);
+  if (match.index < index) {
+    index = match.index;
+    out->stream = at_;
+    out->stream.skip(match.skip);
+  }
+  if (place_ != Place::normal) {
+    read_expected(high_, kLocalBytes + kLocalKey);
+    match = find_among(window_, size, expected_, expected_size_, slots_);
+    if (match.index < index) {
+      index = match.index;
+      out->stream = high_;
+      out->stream.skip(match.skip);
+    }
+  }
+  out->index = index;
+  if (index == kNowhere) {
+    // A line that drops one bit of every byte leaves few bytes equal, but most bits.
+    const size_t bits = 8 * size;
+    if (foreign_ > 0 || size < 64 || size > available(at_) ||
+        differing_bits(window_, size, at_) > bits / 4) {
+      return false;
+    }
+    *out = Resync{size, at_};
+    out->stream.skip(size);
+    return true;
+  }
+  const bool damaged = out->stream.offset() == at_.offset() + foreign_ + index;
+  if (!damaged && foreign_ == 0 && index >= kFarKey) search_source(index, out);
+  return true;
+}
+
+// Foreign bytes that are bytes of the stream from elsewhere.
+void StreamVerifier::search_source(size_t size, Resync* out) {
+  bool text = true;
+  for (size_t i = 0; i < kTextProof && text; ++i) text = is_text(window_[i]);
+  if (text) return;
+  FarSearch search{window_, size, kFarKey, 1, 0, 0};
+  FarMatch match{0, at_};
+  if (look_far(&search, stood(), limits_.search_bytes, &match)) *out = Resync{0, match.stream};
+}
+
+bool StreamVerifier::search_far(size_t size, uint64_t radius, Resync* out) {
+  if (size < kLeastFarKey) return false;
+  FarSearch search{window_, size, size < kFarKey ? kLeastFarKey : kFarKey, 0, 0, 0};
+  FarMatch match{0, at_};
+  bool found = look_far(&search, stood(), radius, &match);
+  if (!found && place_ != Place::normal) {
+    found = look_far(&search, at_, smaller(radius, kFreeRadius), &match);
+  }
+  if (!found) return false;
+  const uint64_t offset = match.stream.offset();
+  uint64_t floor = 0;
+  if (stood().offset() <= offset) floor = stood().offset();
+  if (at_.offset() <= offset && at_.offset() > floor) floor = at_.offset();
+  extend_back(window_, floor, &match);
+  *out = Resync{match.index, match.stream};
+  return true;
+}
+
+bool StreamVerifier::look_far(FarSearch* search, const StreamCursor& origin, uint64_t radius,
+                              FarMatch* out) {
+  if (radius > kFreeRadius) {
+    radius = smaller(radius, search_credit_ / 2);
+    if (radius < kFreeRadius) radius = kFreeRadius;
+  }
+  search->forward_bytes = stood().offset() < end_ ? radius : 0;
+  search->backward_bytes = smaller(radius, origin.offset());
+  uint64_t looked_through = 0;
+  const bool found = find_far(*search, origin, scratch(), out, &looked_through);
+  search_credit_ -= smaller(looked_through, search_credit_);
+  return found;
+}
+
+uint64_t StreamVerifier::stage_radius(size_t stage) {
+  if (foreign_ == 0) {
+    constexpr uint64_t kRadius[kStages] = {0, 0, 1 << 12, 1 << 14, 1 << 16, 1 << 18, 1 << 22, 0};
+    if (stage + 1 < kStages) return smaller(kRadius[stage], limits_.search_bytes);
+    return limits_.search_bytes;
+  }
+  uint64_t radius = 1024;
+  for (uint64_t k = slides_; (k & 1) == 0 && radius < limits_.search_bytes; k >>= 1) radius *= 2;
+  return smaller(radius, limits_.search_bytes);
+}
+
+}  // namespace millrace::link
