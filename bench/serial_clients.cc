@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: Apache-2.0
+// What does measuring cost? Several clients of one PC device on one PTY, in turns:
+//   millrace     run_serial(): large reads on a thread, every byte verified
+//   plain        a loop of 64 KiB read() calls that looks at nothing: the ceiling
+//   per-frame    one read() a frame, verified: what most programs do
+//   pyserial     one read a frame in Python, compared with bytes made beforehand
+// and, acknowledged, millrace against the least a C++ program can do (read until the frame is
+// whole, write one byte). CPU is the clients' threads only; the device and the kernel's flush
+// worker run beside them. Rates on a shared machine scatter: look at the ratios, which are taken
+// between neighbours of one round.
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <sys/wait.h>
+#include <termios.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "firmware/ports/pc/pty_device.h"
+#include "millrace/host/serial_run.h"
+#include "millrace/link/classic_stream.h"
+#include "millrace/link/stream_cursor.h"
+
+namespace {
+
+using namespace millrace;  // NOLINT(google-build-using-namespace): a program, not a library
+
+double seconds(clockid_t clock) {
+  timespec t{};
+  clock_gettime(clock, &t);
+  return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_nsec) * 1e-9;
+}
+
+struct Sample {
+  bool ok = false;
+  double wall_s = 0;
+  double cpu_s = 0;
+  uint64_t bytes = 0;
+  uint64_t frames = 0;
+  double mb_per_s() const { return wall_s > 0 ? static_cast<double>(bytes) / wall_s / 1e6 : 0; }
+  double ns_per_byte() const { return bytes > 0 ? cpu_s * 1e9 / static_cast<double>(bytes) : 0; }
+  double frames_per_s() const { return wall_s > 0 ? static_cast<double>(frames) / wall_s : 0; }
+};
+
+struct Job {
+  std::string port;
+  uint32_t frame_size = 0;
+  uint32_t frame_count = 0;
+  bool acknowledge = false;
+  uint64_t bytes() const { return uint64_t{frame_size} * frame_count; }
+};
+
+class RawPort {
+ public:
+  explicit RawPort(const std::string& path) : fd_(open(path.c_str(), O_RDWR | O_NOCTTY)) {
+    termios t{};
+    tcgetattr(fd_, &t);
+    cfmakeraw(&t);
+    t.c_cc[VMIN] = 1;
+    t.c_cc[VTIME] = 0;
+    tcsetattr(fd_, TCSANOW, &t);
+  }
+  ~RawPort() { close(fd_); }
+  RawPort(const RawPort&) = delete;
+  RawPort& operator=(const RawPort&) = delete;
+
+  bool ask(const Job& job) const {
+    link::Handshake handshake;
+    handshake.frame_size = job.frame_size;
+    handshake.frame_count = job.frame_count;
+    handshake.acknowledge = job.acknowledge ? 1 : 0;
+    uint8_t bytes[link::kHandshakeBytes];
+    link::encode_handshake(handshake, bytes);
+    return write(fd_, bytes, sizeof(bytes)) == static_cast<ssize_t>(sizeof(bytes));
+  }
+  int fd() const { return fd_; }
+
+ private:
+  int fd_;
+};
+
+template <class Loop>
+Sample timed(const Job& job, Loop loop) {
+  const RawPort port(job.port);
+  Sample sample;
+  const double cpu = seconds(CLOCK_THREAD_CPUTIME_ID);
+  const double start = seconds(CLOCK_MONOTONIC);
+  sample.ok = port.ask(job) && loop(port.fd());
+  sample.wall_s = seconds(CLOCK_MONOTONIC) - start;
+  sample.cpu_s = seconds(CLOCK_THREAD_CPUTIME_ID) - cpu;
+  sample.bytes = job.bytes();
+  sample.frames = job.frame_count;
+  return sample;
+}
+
+Sample plain(const Job& job) {
+  return timed(job, [&](int fd) {
+    std::vector<uint8_t> buffer(65536);
+    for (uint64_t got = 0; got < job.bytes();) {
+      const ssize_t n = read(fd, buffer.data(), buffer.size());
+      if (n <= 0) return false;
+      got += static_cast<uint64_t>(n);
+    }
+    return true;
+  });
+}
+
+Sample per_frame(const Job& job) {
+  return timed(job, [&](int fd) {
+    link::StreamShape shape;
+    shape.frame_size = job.frame_size;
+    shape.frame_count = job.frame_count;
+    link::StreamCursor cursor(shape);
+    std::vector<uint8_t> frame(job.frame_size);
+    for (uint32_t k = 0; k < job.frame_count; ++k) {
+      for (size_t got = 0; got < frame.size();) {
+        const ssize_t n = read(fd, frame.data() + got, frame.size() - got);
+        if (n <= 0) return false;
+        got += static_cast<size_t>(n);
+      }
+      if (cursor.match(frame.data(), frame.size()) != frame.size()) return false;
+    }
+    return true;
+  });
+}
+
+Sample minimal_ack(const Job& job) {
+  return timed(job, [&](int fd) {
+    std::vector<uint8_t> frame(job.frame_size);
+    for (uint32_t k = 0; k < job.frame_count; ++k) {
+      for (size_t got = 0; got < frame.size();) {
+        const ssize_t n = read(fd, frame.data() + got, frame.size() - got);
+        if (n <= 0) return false;
+        got += static_cast<size_t>(n);
+      }
+      if (write(fd, "\x06", 1) != 1) return false;
+    }
+    return true;
+  });
+}
+
+Sample ours(const Job& job) {
+  Sample sample;
+  auto endpoint = host::make_endpoint(job.port, {});
+  if (!endpoint) return sample;
+  host::RunSettings settings;
+  settings.frame_size = job.frame_size;
+  settings.frame_count = job.frame_count;
+  settings.window_frames = job.acknowledge ? 1 : 0;
+  settings.timeout_ms = 5000;
+  const auto result = host::run_serial(**endpoint, settings, {});
+  if (!result) return sample;
+  const host::RunResult& r = result.value();
+  if (r.failed()) fmt::print(stderr, "millrace: {}\n", r.verdict.sentence);
+  sample.ok = !r.failed();
+  sample.wall_s = static_cast<double>(r.duration_ns) * 1e-9;
+  sample.cpu_s = r.cpu.total_ns_per_byte * static_cast<double>(r.in_bytes) * 1e-9;
+  sample.bytes = r.in_bytes;
+  sample.frames = r.frames;
+  return sample;
+}
+
+std::string make_expected(const Job& job) {
+  link::StreamShape shape;
+  shape.frame_size = job.frame_size;
+  shape.frame_count = job.frame_count;
+  link::StreamCursor cursor(shape);
+  std::vector<uint8_t> bytes(job.bytes());
+  cursor.read(bytes.data(), bytes.size());
+  char path[] = "/tmp/serial_clients_XXXXXX";
+  const int fd = mkstemp(path);
+  if (fd < 0) return "";
+  const bool all = write(fd, bytes.data(), bytes.size()) == static_cast<ssize_t>(bytes.size());
+  close(fd);
+  return all ? path : "";
+}
+
+Sample pyserial(const Job& job) {
+  Sample sample;
+  const std::string expected = make_expected(job);
+  const std::string command = fmt::format(
+      "/usr/bin/python3 {}/bench/pyserial_reader.py {} {} {} {} {}", MILLRACE_SOURCE_DIR, job.port,
+      job.frame_size, job.frame_count, job.acknowledge ? 1 : 0, expected);
+  FILE* pipe = popen(command.c_str(), "r");
+  long wrong = -1;
+  const bool parsed = pipe != nullptr &&
+                      std::fscanf(pipe, "%lf %lf %ld", &sample.wall_s, &sample.cpu_s, &wrong) == 3;
+  const bool exited = pipe != nullptr && pclose(pipe) == 0;
+  unlink(expected.c_str());
+  sample.ok = parsed && exited && wrong == 0;
+  sample.bytes = job.bytes();
+  sample.frames = job.frame_count;
+  return sample;
+}
+
+double median(std::vector<double> v) {
+  if (v.empty()) return 0;
+  std::sort(v.begin(), v.end());
+  return v.size() % 2 == 1 ? v[v.size() / 2] : (v[v.size() / 2 - 1] + v[v.size() / 2]) / 2;
+}
+
+using Series = std::map<std::string, std::vector<Sample>>;  // client -> one sample a round
+
+template <class F>
+std::vector<double> values(const std::vector<Sample>& samples, F f) {
+  std::vector<double> out;
+  for (const Sample& s : samples) out.push_back(s.ok ? f(s) : 0);
+  return out;
+}
+
+double paired_ratio(const std::vector<double>& a, const std::vector<double>& b) {
+  std::vector<double> ratios;
+  for (size_t i = 0; i < std::min(a.size(), b.size()); ++i) {
+    if (b[i] > 0) ratios.push_back(a[i] / b[i]);
+  }
+  return median(ratios);
+}
+
+std::string cpu_name() {
+  std::ifstream file("/proc/cpuinfo");
+  for (std::string line; std::getline(file, line);) {
+    if (line.rfind("model name", 0) == 0) return line.substr(line.find(':') + 2);
+  }
+  return "unknown";
+}
+
+void print_row(uint32_t size, const std::string& client, const std::vector<Sample>& samples,
+               bool trips, const std::vector<double>& reference) {
+  const auto rate =
+      values(samples, [&](const Sample& s) { return trips ? s.frames_per_s() : s.mb_per_s(); });
+  const auto cpu = values(samples, [](const Sample& s) { return s.ns_per_byte(); });
+  const auto failed =
+      std::count_if(samples.begin(), samples.end(), [](const Sample& s) { return !s.ok; });
+  fmt::print("{:>6}  {:<10} {:>9.1f} {:>9.1f} {:>9.1f} {:>8.2f} {:>8.2f}   {}\n", size, client,
+             median(rate), *std::min_element(rate.begin(), rate.end()),
+             *std::max_element(rate.begin(), rate.end()), median(cpu),
+             paired_ratio(rate, reference), failed > 0 ? fmt::format("{} failed", failed) : "");
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const int rounds = argc > 1 ? std::max(1, std::atoi(argv[1])) : 5;
+  const uint64_t megabytes = argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 48;
+  auto created = firmware::PtyDevice::create({});
+  if (!created.device) {
+    fmt::print(stderr, "{}\n", created.error);
+    return 1;
+  }
+  const std::string port = created.device->path();
+  const bool python =
+      std::system("/usr/bin/python3 -c 'import serial' 2>/dev/null") == 0;  // NOLINT(cert-env33-c)
+
+  fmt::print(
+      "serial_clients: compiler {}, CPU {}, N = {} rounds, device to host on a PTY, {} MB a "
+      "run (pyserial: a tenth)\n",
+      __VERSION__, cpu_name(), rounds, megabytes);
+#ifndef __OPTIMIZE__
+  fmt::print("WARNING: built without optimisation\n");
+#endif
+  if (!python) fmt::print("pyserial: python3-serial is not installed\n");
+
+  const uint32_t sizes[] = {128, 512, 2048, 4096};
+  std::map<uint32_t, Series> stream, acknowledged;
+  for (int round = 0; round < rounds; ++round) {
+    for (const uint32_t size : sizes) {
+      Job job{port, size, static_cast<uint32_t>(megabytes * 1000000 / size), false};
+      Series& s = stream[size];
+      s["plain"].push_back(plain(job));
+      s["millrace"].push_back(ours(job));
+      s["per-frame"].push_back(per_frame(job));
+      if (python) {
+        Job less = job;
+        less.frame_count = std::max(1u, job.frame_count / 10);
+        s["pyserial"].push_back(pyserial(less));
+      }
+      Job ack{port, size, 20000, true};
+      Series& a = acknowledged[size];
+      a["minimal"].push_back(minimal_ack(ack));
+      a["millrace"].push_back(ours(ack));
+      if (python) {
+        ack.frame_count = 5000;
+        a["pyserial"].push_back(pyserial(ack));
+      }
+    }
+  }
+
+  fmt::print("\n{:>6}  {:<10} {:>9} {:>9} {:>9} {:>8} {:>8}\n", "frame", "client", "MB/s med",
+             "min", "max", "ns/B", "/ plain");
+  for (const uint32_t size : sizes) {
+    const auto reference =
+        values(stream[size]["plain"], [](const Sample& s) { return s.mb_per_s(); });
+    for (const char* client : {"plain", "millrace", "per-frame", "pyserial"}) {
+      if (stream[size].count(client) > 0) {
+        print_row(size, client, stream[size][client], false, reference);
+      }
+    }
+  }
+  fmt::print("\n{:>6}  {:<10} {:>9} {:>9} {:>9} {:>8} {:>8}\n", "frame", "client", "trips/s", "min",
+             "max", "ns/B", "/ minimal");
+  for (const uint32_t size : sizes) {
+    const auto reference =
+        values(acknowledged[size]["minimal"], [](const Sample& s) { return s.frames_per_s(); });
+    for (const char* client : {"minimal", "millrace", "pyserial"}) {
+      if (acknowledged[size].count(client) > 0) {
+        print_row(size, client, acknowledged[size][client], true, reference);
+      }
+    }
+  }
+  return 0;
+}

@@ -1,0 +1,452 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whole runs against a device in virtual time: what is said, what is measured, how it ends.
+#include "millrace/host/serial_run.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "testing/fake_device.h"
+
+namespace millrace::host {
+namespace {
+
+using testing::DeviceFault;
+using testing::FakeDeviceOptions;
+using testing::FakeEndpoint;
+using ::testing::HasSubstr;
+
+constexpr int64_t kMs = 1'000'000;
+using Kind = DeviceFault::Kind;
+
+RunSettings frames(uint32_t size, uint32_t count) {
+  RunSettings settings;
+  settings.frame_size = size;
+  settings.frame_count = count;
+  return settings;
+}
+
+RunResult run(FakeEndpoint& endpoint, const RunSettings& settings, const RunHooks& hooks = {}) {
+  auto result = run_serial(endpoint, settings, hooks);
+  EXPECT_TRUE(result.ok()) << (result.ok() ? "" : result.error().message);
+  return result.ok() ? std::move(*result) : RunResult{};
+}
+
+RunResult run(const FakeDeviceOptions& options, const RunSettings& settings,
+              const RunHooks& hooks = {}) {
+  FakeEndpoint endpoint(options);
+  return run(endpoint, settings, hooks);
+}
+
+uint64_t faults_of(const RunResult& r, link::FaultKind kind) {
+  return r.in_totals.faults_of_kind[static_cast<size_t>(kind)];
+}
+
+TEST(SerialRun, CleanInRunHasExactFigures) {
+  FakeDeviceOptions device;  // 1e6 B/s in chunks of 512: one every 512 us
+  device.boot_counter = 3;
+  const RunResult r = run(device, frames(512, 100));
+  EXPECT_EQ(r.end, RunEnd::complete);
+  EXPECT_FALSE(r.failed()) << r.verdict.sentence;
+  EXPECT_EQ(r.protocol, Protocol::extended);
+  EXPECT_EQ(r.in_bytes, 51200u);
+  EXPECT_EQ(r.frames, 100u);
+  EXPECT_EQ(r.duration_ns, 51200 * 1000);
+  EXPECT_NEAR(r.bytes_per_s, 1e6, 1);
+  EXPECT_EQ(r.frame_delay_ns.count(), 99u);
+  EXPECT_EQ(r.frame_delay_ns.min(), 512000u);
+  EXPECT_EQ(r.frame_delay_ns.max(), 512000u);
+  EXPECT_EQ(r.reads.longest_silence_ns, 512000);
+  EXPECT_EQ(r.bridge_buffer_bytes, 512u);  // 512 us at 1 byte/us
+  ASSERT_TRUE(r.hello);
+  EXPECT_EQ(r.hello->boot_counter, 3u);
+  ASSERT_TRUE(r.counters);
+  EXPECT_EQ(r.counters->in_accepted_bytes, 51200u);
+  EXPECT_DOUBLE_EQ(r.ceiling_bytes_per_s, 53.248e6);
+  EXPECT_NEAR(r.packets_per_microframe, 1e6 / 512 / 8000, 1e-6);
+  EXPECT_EQ(r.cpu.total_ns_per_byte, 0);  // meaningless in virtual time
+}
+
+TEST(SerialRun, FullSpeedCeiling) {
+  FakeDeviceOptions device;
+  device.usb_speed_mbit = 12;
+  const RunResult r = run(device, frames(512, 10));
+  EXPECT_DOUBLE_EQ(r.ceiling_bytes_per_s, 1.216e6);
+  EXPECT_EQ(r.packets_per_microframe, 0);
+}
+
+TEST(SerialRun, ClassicDeviceIsProbedThenAskedWithTheHandshake) {
+  FakeDeviceOptions device;
+  device.classic_only = true;
+  FakeEndpoint endpoint(device);
+  const RunResult r = run(endpoint, frames(2048, 20));
+  EXPECT_EQ(r.end, RunEnd::complete);
+  EXPECT_EQ(r.protocol, Protocol::classic);
+  EXPECT_EQ(r.in_bytes, 40960u);
+  EXPECT_FALSE(r.counters);
+  // 36 bytes of probe, then M = 2048, N = 20, no acknowledgement.
+  const std::vector<uint8_t>& written = endpoint.written();
+  ASSERT_EQ(written.size(), 45u);
+  EXPECT_EQ(std::vector<uint8_t>(written.begin() + 36, written.end()),
+            (std::vector<uint8_t>{0, 8, 0, 0, 20, 0, 0, 0, 0}));
+}
+
+TEST(SerialRun, ClassicProtocolSendsNothingButTheHandshake) {
+  FakeDeviceOptions device;
+  device.classic_only = true;
+  FakeEndpoint endpoint(device);
+  RunSettings settings = frames(1000, 3);
+  settings.protocol = Protocol::classic;
+  EXPECT_EQ(run(endpoint, settings).in_bytes, 3000u);
+  EXPECT_EQ(endpoint.written(), (std::vector<uint8_t>{0xe8, 3, 0, 0, 3, 0, 0, 0, 0}));
+}
+
+TEST(SerialRun, EachFrameIsAcknowledgedWithOneReadAndOneWrite) {
+  FakeDeviceOptions device;
+  device.chunk_bytes = 4096;
+  FakeEndpoint endpoint(device);
+  RunSettings settings = frames(512, 50);
+  settings.window_frames = 1;
+  const RunResult r = run(endpoint, settings);
+  EXPECT_EQ(r.end, RunEnd::complete) << r.verdict.sentence;
+  EXPECT_EQ(r.counters->acks_received, 50u);
+  EXPECT_EQ(r.ack_round_trip_ns.count(), 49u);
+  EXPECT_EQ(r.verdict.kind, VerdictKind::ack_bound) << r.verdict.sentence;
+  EXPECT_EQ(endpoint.writes(), 52u);  // probe, RUN, 50 acknowledgements
+  // HELLO, STARTED, 50 frames (REPORT comes with the last acknowledgement, read once more).
+  EXPECT_LE(endpoint.reads(), 54u);
+}
+
+TEST(SerialRun, WindowKeepsThatManyFramesInFlight) {
+  FakeDeviceOptions device;
+  RunSettings settings = frames(512, 64);
+  settings.window_frames = 8;
+  const RunResult r = run(device, settings);
+  EXPECT_EQ(r.end, RunEnd::complete);
+  EXPECT_EQ(r.ack_round_trip_ns.count(), 56u);
+}
+
+TEST(SerialRun, OutRunIsVerifiedByTheDevice) {
+  RunSettings settings = frames(1000, 40);
+  settings.direction = link::Direction::out;
+  const RunResult r = run(FakeDeviceOptions(), settings);
+  EXPECT_EQ(r.end, RunEnd::complete) << r.end_detail;
+  EXPECT_FALSE(r.failed()) << r.verdict.sentence;
+  EXPECT_EQ(r.out_bytes, 40000u);
+  EXPECT_EQ(r.frames, 40u);
+  EXPECT_EQ(r.in_bytes, 0u);
+  EXPECT_EQ(r.duration_ns / kMs, 40);  // 40,000 B at 1e6 B/s
+}
+
+TEST(SerialRun, OutWindowWaitsForAcknowledgements) {
+  RunSettings settings = frames(512, 40);
+  settings.direction = link::Direction::out;
+  settings.window_frames = 4;
+  const RunResult r = run(FakeDeviceOptions(), settings);
+  EXPECT_EQ(r.end, RunEnd::complete) << r.end_detail;
+  EXPECT_EQ(r.out_bytes, 20480u);
+  EXPECT_EQ(r.ack_round_trip_ns.count(), 40u);
+}
+
+TEST(SerialRun, OutWithoutAcknowledgementsTimesOut) {
+  FakeDeviceOptions device;
+  device.lose_acks = true;
+  RunSettings settings = frames(512, 40);
+  settings.direction = link::Direction::out;
+  settings.window_frames = 4;
+  const RunResult r = run(device, settings);
+  EXPECT_EQ(r.end, RunEnd::timed_out);
+  EXPECT_TRUE(r.failed());
+}
+
+TEST(SerialRun, BothDirectionsAtOnce) {
+  RunSettings settings = frames(512, 100);
+  settings.direction = link::Direction::both;
+  const RunResult r = run(FakeDeviceOptions(), settings);
+  EXPECT_EQ(r.end, RunEnd::complete) << r.end_detail;
+  EXPECT_FALSE(r.failed()) << r.verdict.sentence;
+  EXPECT_EQ(r.in_bytes, 51200u);
+  EXPECT_EQ(r.out_bytes, 51200u);
+  EXPECT_EQ(r.frames, 200u);
+}
+
+TEST(SerialRun, LossOnTheWayOutIsFound) {
+  FakeDeviceOptions device;
+  device.faults = {{Kind::drop, 5000, 512}};
+  RunSettings settings = frames(1000, 40);
+  settings.direction = link::Direction::out;
+  const RunResult r = run(device, settings);
+  EXPECT_EQ(r.verdict.kind, VerdictKind::lost_behind_device) << r.verdict.sentence;
+  EXPECT_THAT(r.verdict.sentence, HasSubstr("512 did not"));
+}
+
+TEST(SerialRun, HungDeviceTimesOutAndDoesNotAnswerAProbe) {
+  FakeDeviceOptions device;
+  device.faults = {{Kind::hang, 10240}};
+  FakeEndpoint endpoint(device);
+  RunSettings settings = frames(512, 100);
+  settings.timeout_ms = 700;
+  const int64_t before = endpoint.clock().now_ns();
+  const RunResult r = run(endpoint, settings);
+  EXPECT_EQ(r.end, RunEnd::timed_out);
+  EXPECT_EQ(r.in_bytes, 10240u);
+  EXPECT_EQ(r.verdict.kind, VerdictKind::timed_out);
+  EXPECT_THAT(r.end_detail, HasSubstr("does not answer a probe"));
+  // 10 ms of stream, 700 ms of silence in steps of 200 ms, 300 ms for HELLO.
+  const int64_t took_ms = (endpoint.clock().now_ns() - before) / kMs;
+  EXPECT_GE(took_ms, 1010);
+  EXPECT_LE(took_ms, 1210);
+}
+
+TEST(SerialRun, StreamThatEndsEarlyOnALivingDevice) {
+  FakeDeviceOptions device;
+  device.faults = {{Kind::stop_short, 10240}};
+  const RunResult r = run(device, frames(512, 100));
+  EXPECT_EQ(r.end, RunEnd::timed_out);
+  EXPECT_THAT(r.end_detail, HasSubstr("still answers"));
+  EXPECT_EQ(faults_of(r, link::FaultKind::missing_tail), 1u);
+}
+
+TEST(SerialRun, ResetIsToldByTheBootCounter) {
+  FakeDeviceOptions device;
+  device.faults = {{Kind::reset, 10240}};
+  const RunResult r = run(device, frames(512, 100));
+  EXPECT_EQ(r.end, RunEnd::reset);
+  EXPECT_EQ(r.verdict.kind, VerdictKind::device_reset);
+  EXPECT_EQ(r.in_bytes, 10240u);
+  EXPECT_THAT(r.verdict.sentence, HasSubstr("boot counter 7 before, 8 now"));
+}
+
+TEST(SerialRun, UnpluggedForGoodIsGone) {
+  FakeDeviceOptions device;
+  device.faults = {{Kind::unplug, 10240}};
+  FakeEndpoint endpoint(device);
+  const int64_t before = endpoint.clock().now_ns();
+  const RunResult r = run(endpoint, frames(512, 100));
+  EXPECT_EQ(r.end, RunEnd::gone);
+  EXPECT_EQ(r.verdict.kind, VerdictKind::device_gone);
+  EXPECT_EQ(r.in_bytes, 10240u);
+  EXPECT_EQ(r.replug_ns, 0);
+  EXPECT_EQ((endpoint.clock().now_ns() - before) / kMs, 10 + 3000);
+}
+
+TEST(SerialRun, ReplugIsToldFromAReset) {
+  FakeDeviceOptions device;
+  device.faults = {{Kind::unplug, 10240, 500}};
+  RunResult r = run(device, frames(512, 100));
+  EXPECT_EQ(r.end, RunEnd::gone);
+  EXPECT_EQ(r.verdict.kind, VerdictKind::replugged) << r.verdict.sentence;
+  EXPECT_EQ(r.replug_ns, 500 * kMs);
+  EXPECT_EQ(r.replug_path, "fake1");
+
+  device.reset_with_unplug = true;
+  r = run(device, frames(512, 100));
+  EXPECT_EQ(r.end, RunEnd::reset);
+  EXPECT_EQ(r.verdict.kind, VerdictKind::device_reset);
+  EXPECT_EQ(r.replug_ns, 500 * kMs);
+}
+
+TEST(SerialRun, NoReplugIsWaitedForWhenNotAsked) {
+  FakeDeviceOptions device;
+  device.faults = {{Kind::unplug, 10240, 500}};
+  RunSettings settings = frames(512, 100);
+  settings.follow_replug_ms = 0;
+  EXPECT_EQ(run(device, settings).verdict.kind, VerdictKind::device_gone);
+}
+
+TEST(SerialRun, SilentDeviceSaysFirstWhetherDtrIsLow) {
+  FakeDeviceOptions device;
+  device.silent = true;
+  device.dtr = false;
+  RunResult r = run(device, frames(512, 100));
+  EXPECT_EQ(r.end, RunEnd::no_answer);
+  EXPECT_EQ(r.verdict.kind, VerdictKind::no_answer);
+  EXPECT_THAT(r.verdict.sentence, ::testing::StartsWith("no answer: DTR is low"));
+  device.dtr = true;
+  r = run(device, frames(512, 100));
+  EXPECT_THAT(r.verdict.sentence, ::testing::StartsWith("no answer: DTR is high"));
+}
+
+TEST(SerialRun, ForeignDeviceIsNotOurStream) {
+  FakeDeviceOptions device;
+  device.chatter = "$GPGGA,092750.000,5321.6802,N,00630.3372,W\r\n";
+  for (const Protocol protocol : {Protocol::automatic, Protocol::classic, Protocol::extended}) {
+    RunSettings settings = frames(512, 100);
+    settings.protocol = protocol;
+    const RunResult r = run(device, settings);
+    EXPECT_EQ(r.verdict.kind, VerdictKind::not_our_stream) << r.verdict.sentence;
+    EXPECT_THAT(r.verdict.sentence, HasSubstr("$GPGGA"));
+  }
+}
+
+TEST(SerialRun, LoopbackIsRecognised) {
+  FakeDeviceOptions device;
+  device.echo = true;
+  const RunResult r = run(device, frames(512, 100));
+  EXPECT_EQ(r.verdict.kind, VerdictKind::not_our_stream) << r.verdict.sentence;
+  EXPECT_THAT(r.verdict.sentence, HasSubstr("sends back what is written"));
+}
+
+TEST(SerialRun, RefusalCarriesTheDevicesReason) {
+  FakeDeviceOptions device;
+  device.refuse = 2;
+  device.refuse_reason = "at most 64 bytes";
+  const RunResult r = run(device, frames(512, 100));
+  EXPECT_EQ(r.end, RunEnd::refused);
+  EXPECT_EQ(r.end_detail, "at most 64 bytes");
+  EXPECT_EQ(r.verdict.kind, VerdictKind::refused);
+}
+
+TEST(SerialRun, ClassicDeviceCannotTakeAnOutStream) {
+  FakeDeviceOptions device;
+  device.classic_only = true;
+  RunSettings settings = frames(512, 100);
+  settings.direction = link::Direction::out;
+  EXPECT_EQ(run(device, settings).end, RunEnd::refused);
+}
+
+TEST(SerialRun, InterruptedRunIsStoppedAndKeepsWhatItHas) {
+  std::atomic<bool> interrupted{false};
+  RunHooks hooks;
+  hooks.interrupted = &interrupted;
+  hooks.progress = [&](const RunProgress& p) {
+    EXPECT_NEAR(p.bytes_per_s, 1e6, 2e4);
+    EXPECT_EQ(p.total_bytes, 512000000u);
+    if (p.bytes >= 250000) interrupted = true;
+  };
+  const RunResult r = run(FakeDeviceOptions(), frames(512, 1000000), hooks);
+  EXPECT_EQ(r.end, RunEnd::interrupted);
+  EXPECT_EQ(r.verdict.kind, VerdictKind::interrupted);
+  // The third tick of 100 ms is the first beyond 250,000 bytes.
+  EXPECT_GE(r.in_bytes, 290000u);
+  EXPECT_LE(r.in_bytes, 310000u);
+  EXPECT_EQ(r.in_totals.faults, 0u) << "what was not sent is no loss";
+  ASSERT_TRUE(r.counters);
+  EXPECT_EQ(r.counters->state, link::kRunStopped);
+}
+
+TEST(SerialRun, InterruptedOutRunStopsAtAFrame) {
+  std::atomic<bool> interrupted{true};
+  RunHooks hooks;
+  hooks.interrupted = &interrupted;
+  RunSettings settings = frames(1000, 5000000);
+  settings.direction = link::Direction::out;
+  const RunResult r = run(FakeDeviceOptions(), settings, hooks);
+  EXPECT_EQ(r.end, RunEnd::interrupted);
+  ASSERT_TRUE(r.counters);
+  EXPECT_EQ(r.counters->out_received_bytes % 1000, 0u);
+}
+
+TEST(SerialRun, StopOnErrorEndsSoonAfterTheFirstFault) {
+  FakeDeviceOptions device;
+  device.faults = {{Kind::drop, 20480, 512}};
+  RunSettings settings = frames(512, 10000);
+  settings.stop_on_error = true;
+  const RunResult r = run(device, settings);
+  EXPECT_EQ(r.end, RunEnd::stopped);
+  EXPECT_LT(r.in_bytes, 40000u);
+  ASSERT_EQ(r.faults.size(), 1u);
+  EXPECT_EQ(r.faults[0].stream_offset, 20480u);
+}
+
+TEST(SerialRun, CountersDuringTheRunAreThinnedTo1000) {
+  RunSettings settings = frames(512, 100);
+  settings.counters_interval_ms = 10;
+  RunResult r = run(FakeDeviceOptions(), settings);
+  // 51.2 ms: at 10, 20, ... 50 ms.
+  ASSERT_EQ(r.counters_during_run.size(), 5u);
+  EXPECT_EQ(r.counters_during_run[0].counters.state, link::kRunActive);
+
+  settings = frames(512, 5000);  // 2.56 s: 2,559 or 2,560 samples
+  settings.counters_interval_ms = 1;
+  r = run(FakeDeviceOptions(), settings);
+  EXPECT_FALSE(r.failed()) << r.verdict.sentence;
+  EXPECT_GE(r.counters_during_run.size(), 500u);
+  EXPECT_LE(r.counters_during_run.size(), 1000u);
+  const auto& samples = r.counters_during_run;
+  EXPECT_NEAR(static_cast<double>(samples.back().at_ns - samples.front().at_ns) / kMs, 2556, 8);
+}
+
+TEST(SerialRun, FaultsAreCappedButCounted) {
+  FakeDeviceOptions device;
+  device.rate_bytes_per_s = 1e7;
+  for (uint64_t i = 0; i < 300; ++i) device.faults.push_back({Kind::drop, 4096 * (i + 1), 512});
+  const RunResult r = run(device, frames(512, 3000));
+  EXPECT_EQ(r.faults.size(), RunResult::kMaxFaults);
+  EXPECT_EQ(r.in_totals.faults, 300u);
+  EXPECT_EQ(r.in_totals.lost_bytes, 300u * 512u);
+  EXPECT_EQ(r.verdict.kind, VerdictKind::lost_behind_device) << r.verdict.sentence;
+}
+
+TEST(SerialRun, StaleInputIsCountedAndDoesNotSpoilTheRun) {
+  FakeDeviceOptions device;
+  device.greeting = "booting...\r\n";
+  for (const bool classic : {false, true}) {
+    device.classic_only = classic;
+    const RunResult r = run(device, frames(512, 10));
+    EXPECT_EQ(r.stale_input_bytes, 12u);
+    EXPECT_FALSE(r.failed()) << r.verdict.sentence;
+  }
+}
+
+TEST(SerialRun, OldStreamIsStoppedByTheProbe) {
+  FakeDeviceOptions device;
+  device.streams_at_open = true;
+  const RunResult r = run(device, frames(512, 10));
+  EXPECT_EQ(r.end, RunEnd::complete);
+  EXPECT_FALSE(r.failed()) << r.verdict.sentence;
+}
+
+TEST(SerialRun, MissingReportIsNoFault) {
+  FakeDeviceOptions device;
+  device.no_report = true;
+  const RunResult r = run(device, frames(512, 10));
+  EXPECT_EQ(r.end, RunEnd::complete);
+  EXPECT_EQ(r.end_detail, "the device sent no REPORT");
+  EXPECT_FALSE(r.counters);
+  EXPECT_FALSE(r.failed());
+  EXPECT_EQ(r.duration_ns, 5120 * 1000);  // the wait for REPORT does not count
+}
+
+TEST(SerialRun, LongestSilenceIsFoundWithItsPlace) {
+  FakeDeviceOptions device;
+  device.faults = {{Kind::stall, 20480, 150}};
+  const RunResult r = run(device, frames(512, 100));
+  EXPECT_NEAR(static_cast<double>(r.reads.longest_silence_ns) / kMs, 150, 1.1);
+  EXPECT_EQ(r.reads.longest_silence_offset, 20480u);
+}
+
+TEST(SerialRun, SettingsThatCannotBeRight) {
+  const auto message = [](const RunSettings& settings) {
+    FakeEndpoint endpoint{FakeDeviceOptions()};
+    const auto result = run_serial(endpoint, settings, {});
+    return result.ok() ? std::string() : result.error().message;
+  };
+  EXPECT_THAT(message(frames(0, 1)), HasSubstr("frame size 0"));
+  EXPECT_THAT(message(frames(1, 0)), HasSubstr("frame count 0"));
+  RunSettings settings = frames(1, 1);
+  settings.read_size = 0;
+  EXPECT_THAT(message(settings), HasSubstr("read size 0"));
+  settings = frames(1, 1);
+  settings.timeout_ms = 0;
+  EXPECT_THAT(message(settings), HasSubstr("timeout 0 ms"));
+  settings = frames(1, 1);
+  settings.direction = link::Direction::both;
+  settings.window_frames = 1;
+  EXPECT_THAT(message(settings), HasSubstr("not with both"));
+  settings = frames(1, 1);
+  settings.protocol = Protocol::classic;
+  settings.window_frames = 2;
+  EXPECT_THAT(message(settings), HasSubstr("no window"));
+  settings.window_frames = 0;
+  settings.direction = link::Direction::out;
+  EXPECT_THAT(message(settings), HasSubstr("no OUT stream"));
+}
+
+TEST(SerialRun, SmallestRun) {
+  const RunResult r = run(FakeDeviceOptions(), frames(1, 1));
+  EXPECT_EQ(r.end, RunEnd::complete);
+  EXPECT_EQ(r.in_bytes, 1u);
+}
+
+}  // namespace
+}  // namespace millrace::host
