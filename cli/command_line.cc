@@ -11,6 +11,7 @@
 #include <map>
 
 #include "cli/exit_code.h"
+#include "cli/table.h"
 
 namespace millrace::cli {
 
@@ -30,10 +31,14 @@ struct Command::Impl {
 
 namespace {
 
+constexpr size_t kHelpColumn = 34;
+
+std::string wrapped(const std::string& help) { return wrap(help, 98 - kHelpColumn, 0); }
+
 void style(CLI::App* app, const std::string& examples) {
   app->set_help_flag("-h,--help", "Print this help");
   app->footer(examples);
-  app->get_formatter()->column_width(34);
+  app->get_formatter()->column_width(kHelpColumn);
   app->get_formatter()->label("REQUIRED", "");
 }
 
@@ -49,7 +54,7 @@ std::vector<std::string> split_names(const std::string& names) {
 
 CLI::Option* add(CLI::App* app, const std::string& names, const std::string& help,
                  const std::string& shown, const ValueParser& parse) {
-  CLI::Option* option = app->add_option(names, [](const CLI::results_t&) { return true; }, help);
+  CLI::Option* option = app->add_option(names, [](const CLI::results_t&) { return true; }, wrapped(help));
   option->expected(1)->take_last()->type_name(shown);
   option->check(CLI::Validator(
       [parse](const std::string& value) {
@@ -117,32 +122,39 @@ Command::Impl* deepest(Command::Impl* at) {
   }
 }
 
+// `unknown option --frmes (did you mean --frames?)`, of the words that fit nowhere. CLI11 lists
+// them in no order; an option explains the words behind it.
+std::string unknown(const Command::Impl* at, const std::vector<std::string>& words) {
+  const auto is_option = [](const std::string& word) { return word.rfind('-', 0) == 0; };
+  const auto option = std::find_if(words.begin(), words.end(), is_option);
+  const std::string& word = option == words.end() ? words.front() : *option;
+  const char* what = option != words.end()       ? "option"
+                     : at->info->commands.empty() ? "argument"
+                                                  : "command";
+  return fmt::format("unknown {} {}{}", what, word, nearest(*at->info, word));
+}
+
 // One sentence for what CLI11 found wrong.
-std::string failure(Command::Impl* at, const CLI::ParseError& error) {
-  const std::string name = error.get_name();
-  if (name == "ExtrasError") {
-    const std::vector<std::string> extras = at->app->remaining(true);
-    const std::string word = extras.empty() ? "?" : extras.front();
-    const char* what = word.rfind('-', 0) == 0      ? "option"
-                       : at->info->commands.empty() ? "argument"
-                                                    : "command";
-    return fmt::format("unknown {} {}{}", what, word, nearest(*at->info, word));
-  }
-  if (name == "RequiredError" && !at->info->commands.empty()) {
-    return fmt::format("{} needs a command: {}", at->path, names_of(*at->info));
-  }
+std::string failure(const Command::Impl* at, const CLI::ParseError& error) {
   const std::string text = error.what();
-  if (name == "RequiredError") {
-    return fmt::format("{} needs {}", at->path, text.substr(0, text.find(" is required")));
-  }
-  if (name == "ArgumentMismatch") {
-    return fmt::format("{} needs a value", text.substr(0, text.find(':')));
-  }
   const size_t colon = text.find(": ");
-  if (name == "ValidationError" && colon != std::string::npos) {
-    return text.substr(0, colon) + ' ' + text.substr(colon + 2);
+  const std::vector<std::string> extras = at->app->remaining(true);
+  switch (static_cast<CLI::ExitCodes>(error.get_exit_code())) {
+    case CLI::ExitCodes::ExtrasError:
+    case CLI::ExitCodes::RequiredError:
+      if (!extras.empty()) return unknown(at, extras);
+      if (!at->info->commands.empty()) {
+        return fmt::format("{} needs a command: {}", at->path, names_of(*at->info));
+      }
+      return fmt::format("{} needs {}", at->path, text.substr(0, text.find(" is required")));
+    case CLI::ExitCodes::ArgumentMismatch:
+      return fmt::format("{} needs a value", text.substr(0, colon));
+    case CLI::ExitCodes::ValidationError:
+      if (colon == std::string::npos) return text;
+      return text.substr(0, colon) + ' ' + text.substr(colon + 2);
+    default:
+      return text;
   }
-  return text;
 }
 
 }  // namespace
@@ -163,7 +175,7 @@ Command Command::add_command(const std::string& name, const std::string& help,
 }
 
 void Command::flag(const std::string& names, const std::string& help, bool* target) {
-  impl_->app->add_flag(names, *target, help);
+  impl_->app->add_flag(names, *target, wrapped(help));
   impl_->info->options.push_back({split_names(names), help, ValueKind::none, {}});
 }
 
@@ -226,7 +238,7 @@ CommandLine::CommandLine(const std::string& name, const std::string& help,
   root_->info->help = help;
   root_->path = name;
   style(root_->app, examples);
-  root_->app->set_version_flag("--version", version);
+  root_->app->set_version_flag("--version", version, "Print the version");
   root_->info->options.push_back({{"--version"}, "Print the version", ValueKind::none, {}});
 }
 

@@ -122,7 +122,9 @@ std::string fault_dump(const Fault& fault, size_t indent) {
   const size_t size = std::min<size_t>(fault.sample_size, sizeof fault.received);
   const bool altered = fault.kind == FaultKind::flipped || fault.kind == FaultKind::replaced ||
                        fault.kind == FaultKind::stale_lines;
+  const bool foreign = fault.kind == FaultKind::inserted || fault.kind == FaultKind::mixed;
   std::string out;
+  if (!altered && !foreign) return out;
   for (size_t at = 0; at < size; at += 16) {
     const size_t n = std::min<size_t>(16, size - at);
     const std::string start(indent, ' ');

@@ -17,8 +17,8 @@ const char* fault_kind_name(link::FaultKind kind);
 // 2,048-byte boundary`.
 std::string fault_sentence(const link::Fault& fault);
 
-// The bytes kept with the fault, 16 a line, each line after `indent` spaces; expected bytes beside
-// received ones where they were altered in place. Empty if none were kept.
+// The foreign bytes kept with the fault, 16 a line, each line after `indent` spaces; received and
+// expected bytes where they were altered in place. Empty for faults without foreign bytes.
 std::string fault_dump(const link::Fault& fault, size_t indent);
 
 }  // namespace millrace::cli

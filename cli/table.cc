@@ -81,9 +81,10 @@ size_t columns_of(const std::string& text) {
 }
 
 std::string wrap(const std::string& text, size_t width, size_t indent) {
-  std::string out;
+  const size_t first = std::min(text.find_first_not_of(' '), text.size());
+  std::string out(first, ' ');
   size_t column = 0;
-  for (size_t at = 0; at < text.size();) {
+  for (size_t at = first; at < text.size();) {
     size_t end = text.find(' ', at);
     if (end == std::string::npos) end = text.size();
     const std::string word = text.substr(at, end - at);
@@ -94,6 +95,8 @@ std::string wrap(const std::string& text, size_t width, size_t indent) {
     } else if (column != 0) {
       out += ' ';
       ++column;
+    } else {
+      column = first;
     }
     out += word;
     column += wide;

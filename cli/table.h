@@ -27,7 +27,7 @@ class Table {
 };
 
 // Breaks `text` at spaces into lines of at most `width` columns; each line after the first starts
-// with `indent` spaces. UTF-8 is counted by code point.
+// with `indent` spaces; spaces at the start are kept. UTF-8 is counted by code point.
 std::string wrap(const std::string& text, size_t width, size_t indent);
 // Columns that `text` takes.
 size_t columns_of(const std::string& text);

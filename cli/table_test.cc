@@ -17,10 +17,10 @@ Table example() {
 
 TEST(Table, TextAlignsColumns) {
   EXPECT_EQ(example().text(),
-            "port         MB/s\n"
-            "----------  -----\n"
-            "a,b         36.9*\n"
-            "say \"hi\"|       -\n");
+            "port        MB/s\n"
+            "---------  -----\n"
+            "a,b        36.9*\n"
+            "say \"hi\"|      -\n");
 }
 
 TEST(Table, MarkdownEscapesBars) {
@@ -41,6 +41,7 @@ TEST(Table, CsvQuotesAsRfc4180) {
 TEST(Wrap, BreaksAtSpacesAndIndents) {
   EXPECT_EQ(wrap("one two three", 7, 2), "one two\n  three");
   EXPECT_EQ(wrap("incomprehensible a", 5, 1), "incomprehensible\n a");
+  EXPECT_EQ(wrap("  two", 5, 1), "  two");
   EXPECT_EQ(wrap("", 5, 1), "");
 }
 
