@@ -30,7 +30,7 @@ std::string granules(const Fault& fault) {
   }
   const bool can_align = fault.kind == FaultKind::lost || fault.kind == FaultKind::duplicated ||
                          fault.kind == FaultKind::missing_tail || fault.kind == FaultKind::mixed;
-  if (can_align && fault.start_granule != Granule::none) {
+  if (can_align && fault.start_granule != Granule::none && fault.wire_offset != 0) {
     out += fmt::format("{} at a {}-byte boundary", out.empty() ? "," : "",
                        grouped(static_cast<uint64_t>(fault.start_granule)));
   }

@@ -156,6 +156,7 @@ class Soak {
     if (!result) return end(result.error());
     ++phase_.runs;
     phase_.bytes += result->in_bytes;
+    phase_.duration_ns += result->duration_ns;
     phase_.verdict = result->verdict;
     const bool followed = result->verdict.kind == VerdictKind::replugged ||
                           result->verdict.kind == VerdictKind::device_reset;
