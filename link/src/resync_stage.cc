@@ -18,6 +18,8 @@ namespace {
 
 constexpr uint64_t kFreeRadius = 64 * 1024;
 constexpr size_t kTextProof = 16;
+// With 512 bytes, so that a burst of flipped bits up to that length is one fault.
+constexpr size_t kBitStage = 5;
 
 uint64_t smaller(uint64_t a, uint64_t b) { return a < b ? a : b; }
 
@@ -39,7 +41,7 @@ bool StreamVerifier::run_stage(size_t stage, size_t size) {
       found.stream.skip(match.skip);
     }
   } else if (!ok) {
-    ok = search_local(size, &found) || search_far(size, stage_radius(stage), &found);
+    ok = search_local(stage, size, &found) || search_far(size, stage_radius(stage), &found);
   }
   if (ok) resync(found);
   return ok;
@@ -78,7 +80,7 @@ bool StreamVerifier::search_return(size_t size, Resync* out) {
   return true;
 }
 
-bool StreamVerifier::search_local(size_t size, Resync* out) {
+bool StreamVerifier::search_local(size_t stage, size_t size, Resync* out) {
   size_t index = kNowhere;
   const StreamCursor in_place = foreign_ == 0 ? at_ : in_place_;
   const size_t key = foreign_ == 0 ? kShortKey : kLocalKey;
@@ -108,7 +110,7 @@ bool StreamVerifier::search_local(size_t size, Resync* out) {
   if (index == kNowhere) {
     // A line that drops one bit of every byte leaves few bytes equal, but most bits.
     const size_t bits = 8 * size;
-    if (foreign_ > 0 || size < 64 || size > available(at_) ||
+    if (foreign_ > 0 || stage < kBitStage || size < 64 || size > available(at_) ||
         differing_bits(window_, size, at_) > bits / 4) {
       return false;
     }
@@ -146,6 +148,7 @@ bool StreamVerifier::search_far(size_t size, uint64_t radius, Resync* out) {
   if (at_.offset() <= offset && at_.offset() > floor) floor = at_.offset();
   extend_back(window_, floor, &match);
   *out = Resync{match.index, match.stream};
+  if (foreign_ == 0 && match.index >= kFarKey) search_source(match.index, out);
   return true;
 }
 
@@ -155,7 +158,10 @@ bool StreamVerifier::look_far(FarSearch* search, const StreamCursor& origin, uin
     radius = smaller(radius, search_credit_ / 2);
     if (radius < kFreeRadius) radius = kFreeRadius;
   }
-  search->forward_bytes = stood().offset() < end_ ? radius : 0;
+  // Only before the first byte of the run can there be bytes from behind its end: those of a longer
+  // run before it.
+  const uint64_t stood_at = stood().offset();
+  search->forward_bytes = stood_at == start_ ? radius : smaller(radius, end_ - stood_at);
   search->backward_bytes = smaller(radius, origin.offset());
   uint64_t looked_through = 0;
   const bool found = find_far(*search, origin, scratch(), out, &looked_through);

@@ -214,6 +214,7 @@ bool StreamVerifier::take_message(bool last) {
     remember_removed(i, size);
     scanned_ = i;
     matched_run_ = 0;
+    looked_back_at_ = ~uint64_t{0};
     if (foreign_ == 0) {
       stage_ = 0;
       replay_ = i == 0;

@@ -107,7 +107,7 @@ class StreamVerifier {
   // resync_stage.cc: the stages of the search
   bool run_stage(size_t stage, size_t size);
   bool search_return(size_t size, Resync* out);
-  bool search_local(size_t size, Resync* out);
+  bool search_local(size_t stage, size_t size, Resync* out);
   bool search_far(size_t size, uint64_t radius, Resync* out);
   void search_source(size_t size, Resync* out);
   bool look_far(FarSearch* search, const StreamCursor& origin, uint64_t radius, FarMatch* out);
