@@ -67,9 +67,9 @@ std::string mark(Severity severity, const Colour& colour) {
 }
 
 void print(std::FILE* out, const DoctorReport& report, const Colour& colour) {
-  fmt::print(out, "{}\n", report.port.path.empty() ? "this machine"
-                                                   : report.port.path + ' ' +
-                                                         report.port.description);
+  std::string name = report.port.path.empty() ? "this machine" : report.port.path;
+  if (!report.port.description.empty()) name += ", " + report.port.description;
+  fmt::print(out, "{}\n", name);
   for (const Finding& finding : report.findings) {
     fmt::print(out, "  {}{}\n", mark(finding.severity, colour),
                wrap(fmt::format("{}: {}", finding.check, finding.text), 90, 10));

@@ -66,17 +66,18 @@ int run(const Options& options, const Invocation& invocation) {
                     [&bar](const std::string& label) { bar.set_label(label); });
   }
   if (soak.error) fail(*soak.error);
-  if (!soak.port) return soak.code;
+  if (soak.phases.empty()) return soak.code;
   std::FILE* out = report_file(link.outputs);
   const Colour colour(out);
-  fmt::print(out, "{}{}\n\n{}\n{}", soak.port->path,
-             is_pty(*soak.port) ? ", a PTY on this machine, not USB" : "", soak_table(soak).text(),
-             soak_notes(soak));
+  const std::string path = soak.port ? soak.port->path : link.port;
+  fmt::print(out, "{}{}\n\n{}\n{}", path,
+             soak.port && is_pty(*soak.port) ? ", a PTY on this machine, not USB" : "",
+             soak_table(soak).text(), soak_notes(soak));
   fmt::print(out, "{}\n", soak.code == kOk ? colour.good("all phases that ran passed")
                                            : colour.bad("FAILED"));
   Json document = result_document("serial soak", invocation);
   document["port_name"] = link.port;
-  document["port"] = to_json(*soak.port);
+  document["port"] = soak.port ? to_json(*soak.port) : Json(nullptr);
   document["settings"] = to_json(plan.settings);
   document["quick"] = plan.quick;
   document["failed"] = soak.code != kOk;

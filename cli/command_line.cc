@@ -162,7 +162,7 @@ std::string failure(const Command::Impl* at, const CLI::ParseError& error) {
 Command Command::add_command(const std::string& name, const std::string& help,
                              const std::string& examples) {
   auto child = std::make_unique<Impl>();
-  child->app = impl_->app->add_subcommand(name, help);
+  child->app = impl_->app->add_subcommand(name, wrapped(help));
   impl_->app->require_subcommand(1);
   style(child->app, examples);
   impl_->info->commands.push_back(std::make_unique<CommandInfo>());

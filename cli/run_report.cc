@@ -39,6 +39,7 @@ std::string port_line(const host::PortIdentity& port) {
 }
 
 std::string device_line(const RunResult& result) {
+  if (result.end == host::RunEnd::no_answer) return "it did not answer";
   if (!result.hello) return "classic protocol: it tells nothing about itself";
   const link::Hello& hello = *result.hello;
   std::string out = fmt::format("{} {} on {}", hello.firmware_name, hello.firmware_version,
@@ -65,9 +66,11 @@ std::string run_line(const RunResult& result) {
 std::string end_line(const RunResult& result) {
   const uint64_t frames_asked = uint64_t{result.settings.frame_count} *
                                 (result.settings.direction == link::Direction::both ? 2U : 1U);
-  std::string out = fmt::format("{} after {}: {} of {} frames", end_name(result.end),
-                                duration(static_cast<double>(result.duration_ns)),
-                                grouped(result.frames), grouped(frames_asked));
+  std::string out = end_name(result.end);
+  if (result.duration_ns > 0) {
+    out += " after " + duration(static_cast<double>(result.duration_ns));
+  }
+  out += fmt::format(": {} of {} frames", grouped(result.frames), grouped(frames_asked));
   if (!result.end_detail.empty()) out += "; " + result.end_detail;
   return out;
 }
@@ -213,6 +216,7 @@ bool is_pty(const host::PortIdentity& port) {
 }
 
 std::string rate_sentence(const RunResult& result) {
+  if (result.in_bytes + result.out_bytes == 0) return "nothing was measured";
   std::string out = megabytes_per_s(result.bytes_per_s) + " MB/s";
   if (result.ceiling_bytes_per_s > 0) {
     out += fmt::format(" of {:.3f} MB/s ({:.1f} %)", result.ceiling_bytes_per_s / 1e6,

@@ -16,4 +16,6 @@ with e2e.temporary_folder() as root:
     assert e2e.millrace("ports", "--names", "--sysfs-root", root).out == "pc:\n"
 e2e.fails("doctor", "pc:", expect=2, says="pc:")
 e2e.fails("doctor", "usb:ffff:ffff", expect=3, says="usb:ffff:ffff")
-e2e.fails("doctor", "/dev/ttyNONE", expect=3, says="/dev/ttyNONE")
+outcome, document = e2e.measure("doctor", "/dev/ttyNONE", expect=1)
+assert document["would_spoil"], document
+outcome.says("PROBLEM exists: there is no port /dev/ttyNONE")

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <vector>
@@ -96,6 +97,7 @@ Status replace(const std::string& path, const std::string& content, mode_t mode)
 }  // namespace
 
 Status write_output(const std::string& path, const std::string& content) {
+  std::signal(SIGXFSZ, SIG_IGN);  // a limit on file sizes is then an error as a full disk is
   if (path == "-") {
     const int number = write_all(STDOUT_FILENO, content);
     if (number != 0) return failure("stdout", number);

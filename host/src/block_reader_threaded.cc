@@ -32,7 +32,7 @@ namespace {
 constexpr size_t kSoftEnd = size_t{256} << 10;
 constexpr size_t kDescriptors = 16384;
 constexpr int64_t kNapNs = 1000000;
-constexpr int64_t kReadSliceNs = 200000000;  // how long stop() may have to wait in a stream
+constexpr int64_t kReadSliceNs = 100000000;  // how long stop() may have to wait in a stream
 constexpr int64_t kTailSliceNs = 5000000;    // and behind it
 
 class ThreadedReader final : public BlockReader {

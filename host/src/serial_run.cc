@@ -51,6 +51,13 @@ Status check(const RunSettings& s) {
   return {};
 }
 
+// What came back is the probe itself.
+bool is_echo(const std::vector<uint8_t>& sample) {
+  uint8_t probe[link::kProbeBytes];
+  link::encode_probe(probe);
+  return std::search(sample.begin(), sample.end(), probe, probe + sizeof(probe)) != sample.end();
+}
+
 class Run {
  public:
   Run(Endpoint& endpoint, const RunSettings& settings, const RunHooks& hooks)
@@ -113,7 +120,7 @@ bool Run::greet() {
   result_.hello = dialogue_->probe(&io);
   if (io.kind == IoKind::gone || io.kind == IoKind::error) return end_gone(io);
   if (result_.hello) return start_extended();
-  if (settings_.protocol == Protocol::extended) {
+  if (settings_.protocol == Protocol::extended || is_echo(dialogue_->sample())) {
     end_with(RunEnd::no_answer, "no HELLO came");
     if (!dialogue_->sample().empty()) note_sample(dialogue_->sample());
     explain_no_answer();
@@ -264,9 +271,7 @@ void Run::explain_no_answer() {
 
 // What came instead of an answer counts as received and foreign.
 void Run::note_sample(const std::vector<uint8_t>& sample) {
-  uint8_t probe[link::kProbeBytes];
-  link::encode_probe(probe);
-  if (sample.size() >= sizeof(probe) && std::equal(probe, probe + sizeof(probe), sample.begin())) {
+  if (is_echo(sample)) {
     result_.end_detail = "the port sends back what is written to it (loopback, or echo is on)";
   } else {
     result_.end_detail += ": " + show_bytes(sample.data(), sample.size());

@@ -108,7 +108,7 @@ TEST(SerialRun, EachFrameIsAcknowledgedWithOneReadAndOneWrite) {
   settings.window_frames = 1;
   const RunResult r = run(endpoint, settings);
   EXPECT_EQ(r.end, RunEnd::complete) << r.verdict.sentence;
-  EXPECT_EQ(r.counters->acks_received, 50u);
+  EXPECT_EQ(r.counters->acks_received, 49u);  // REPORT does not wait for the last one
   EXPECT_EQ(r.ack_round_trip_ns.count(), 49u);
   EXPECT_EQ(r.verdict.kind, VerdictKind::ack_bound) << r.verdict.sentence;
   EXPECT_EQ(endpoint.writes(), 52u);  // probe, RUN, 50 acknowledgements

@@ -116,7 +116,7 @@ SessionEnd Session::run() {
   if (read_thread) {
     ThreadedReaderOptions options;
     options.read_size = settings_.read_size;
-    options.expected_bytes = stream_bytes_;
+    options.expected_bytes = stream_bytes_ - std::min(stream_bytes_, uint64_t{start_.rest.size()});
     reader_ = make_threaded_reader(transport_, options);
   } else {
     reader_ = make_direct_reader(transport_, settings_.read_size);

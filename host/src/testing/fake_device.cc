@@ -337,7 +337,7 @@ class FakeDevice {
     if (out_frames_wanted_ > 0) {
       const link::VerifierTotals& t = verifier_->totals();
       c.out_frames = static_cast<uint32_t>(verifier_->frames_complete());
-      c.out_received_bytes = t.received_bytes;
+      c.out_received_bytes = t.received_bytes - t.message_bytes;
       c.out_verified_bytes = t.verified_bytes;
       c.out_lost_bytes = t.lost_bytes;
       c.out_faults = static_cast<uint32_t>(t.faults);
