@@ -306,6 +306,8 @@ void StreamDevice::settle_out() {
 
 bool StreamDevice::send() {
   if (messages_.size() > 0) return send_message();
+  if (run_active() && stop_requested_) in_.stop_at_frame_end();
+  if (run_active() && counters_due()) in_.cut_at_frame_end();
   if (run_active() && in_.size() == 0 && prepare_stream()) return true;
   if (in_.size() == 0) {
     if (unflushed_) port_.flush();
@@ -335,7 +337,6 @@ bool StreamDevice::send_message() {
 
 // Generates the next piece; true if there is something else to do first.
 bool StreamDevice::prepare_stream() {
-  if (stop_requested_) in_.cut_at_frame_end();
   if (finish_run()) return true;
   const bool due = counters_due();
   if (due && in_.between_frames()) {
@@ -344,10 +345,9 @@ bool StreamDevice::prepare_stream() {
     counters_sent_us_ = time_us_;
     return true;
   }
-  const uint32_t frames_before = in_.frames_generated();
   in_.fill(frame_limit(), due || stop_requested_);
   if (state_ == State::extended && run_.window_frames > 0) {
-    parser_.add_expected_acks(in_.frames_generated() - frames_before);
+    parser_.set_expected_acks(in_.frames_generated() - acks_received_);
   }
   return false;
 }
