@@ -24,6 +24,7 @@
 
 #include <string.h>
 
+#include "millrace/link/bytes.h"
 #include "resync.h"
 #include "verifier_limits.h"
 
@@ -159,7 +160,12 @@ void StreamVerifier::begin_fault() {
 
 // The window size at which there is something new to do.
 size_t StreamVerifier::wanted() const {
-  if (hold_) return window_size_ < kMaxMessage ? kMaxMessage : window_size_ + 1;
+  if (hold_) {
+    // Not beyond the byte that may show that it is no message.
+    if (window_size_ < kMessageHeaderBytes) return window_size_ + 1;
+    const size_t whole = load_le16(window_ + 6) + kMessageOverhead;
+    return window_size_ < whole ? whole : window_size_ + 1;
+  }
   size_t size = kStageBytes[stage_];
   // The end of the run is looked at by itself, whatever follows it.
   if (place_ == Place::normal && foreign_ == 0 && end_ - at_.offset() < size &&
@@ -215,9 +221,11 @@ bool StreamVerifier::take_message(bool last) {
     remember_removed(i, size);
     scanned_ = i;
     if (searched_ + kLocalKey > i) searched_ = i > kLocalKey ? i - kLocalKey : 0;
-    matched_run_ = 0;
-    looked_back_ = false;
-    looked_back_at_ = ~uint64_t{0};
+    if (i == 0) {
+      matched_run_ = 0;
+      looked_back_ = false;
+      looked_back_at_ = ~uint64_t{0};
+    }
     if (foreign_ == 0) {
       stage_ = 0;
       replay_ = i == 0;
@@ -253,7 +261,9 @@ bool StreamVerifier::look_back_for_sync() {
     memmove(window_ + k, window_, window_size_);
     memcpy(window_, kMessageSync, k);
     window_size_ += k;
-    for (size_t i = 0; i < removed_count_; ++i) removed_[i].index += static_cast<uint32_t>(k);
+    for (size_t i = 0; i < removed_count_; ++i) {
+      removed_[i].index = static_cast<uint16_t>(removed_[i].index + k);
+    }
     scanned_ = 0;
     return true;
   }
@@ -264,9 +274,10 @@ void StreamVerifier::remember_removed(size_t index, uint32_t size) {
   if (index == 0) {
     count_message_bytes(size);
   } else if (removed_count_ < kMaxRemoved) {
-    removed_[removed_count_++] = Removed{static_cast<uint32_t>(index), size};
+    removed_[removed_count_++] = Removed{static_cast<uint16_t>(index), static_cast<uint16_t>(size)};
   } else {
-    removed_[kMaxRemoved - 1].size += size;
+    Removed& last = removed_[kMaxRemoved - 1];
+    last.size = static_cast<uint16_t>(last.size + size);
   }
 }
 
@@ -291,8 +302,7 @@ void StreamVerifier::consume(size_t size) {
     if (removed_[i].index <= size) {
       count_message_bytes(removed_[i].size);
     } else {
-      removed_[kept] = removed_[i];
-      removed_[kept++].index -= static_cast<uint32_t>(size);
+      removed_[kept++] = Removed{static_cast<uint16_t>(removed_[i].index - size), removed_[i].size};
     }
   }
   removed_count_ = static_cast<uint8_t>(kept);

@@ -68,7 +68,7 @@ class Script {
       case 6:
         return replace(1 + draw(draw(2) ? 3 : 300));
       case 7:
-        return stale(64 + draw(2000));
+        return stale(12 + draw(draw(2) ? 100 : 2000));
       case 8:
         return stale_lines(draw(2) ? 1 + draw(4) : 1 + draw(100));
       default:

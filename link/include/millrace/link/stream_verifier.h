@@ -82,10 +82,10 @@ class StreamVerifier {
   // Where the stream goes on in relation to where it stood. Essay: src/stream_verifier.cc.
   enum class Place : uint8_t { normal, behind, ahead };
   static constexpr size_t kWindow = 2048;
-  static constexpr size_t kMaxRemoved = 4;
+  static constexpr size_t kMaxRemoved = 32;
   struct Removed {  // a message that was taken out of the window before `index`
-    uint32_t index;
-    uint32_t size;
+    uint16_t index;
+    uint16_t size;
   };
   struct Resync;
 
