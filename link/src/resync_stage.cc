@@ -4,10 +4,12 @@
 //   2..   damage in place; every place within 504 bytes (a hash table); then both ways through the
 //         stream: 4 KB with 64 bytes received, 16 KB with 128, ... 4 MB with 1,024, and
 //         limits.search_bytes with a full window.
-// While foreign bytes go on, each further window is looked for nearby, and the k-th one within 256
-// bytes times the largest power of 2 that divides k, if k is a multiple of 16: places within r bytes
-// are looked at once every 6 r bytes, which bounds the work at 1.2 bytes of stream each way per
-// received byte. Across faults the far searches draw on a credit that received bytes earn.
+// While foreign bytes go on, the k-th further window (1,536 bytes each) is looked for within 8 KB
+// times the largest power of 2 that divides k. Places within r bytes are thus looked at once every
+// 3/8 r bytes: often enough that the stream, which moves on while nobody has found it, cannot stay
+// ahead of the search. Far searches, here and across faults, draw on a credit that received bytes
+// earn, so that the work per received byte stays bounded; the end of more than 2 KB of foreign
+// bytes may be noticed late.
 #include "millrace/link/stream_verifier.h"
 #include "resync.h"
 #include "verifier_limits.h"
@@ -17,7 +19,6 @@ namespace millrace::link {
 namespace {
 
 constexpr uint64_t kFreeRadius = 64 * 1024;
-constexpr size_t kTextProof = 16;
 // How near the stream is looked for after dropped bytes: a sparse table makes a miss cheap.
 constexpr size_t kFloodBytes = 128;
 // With 512 bytes, so that a burst of flipped bits up to that length is one fault.
@@ -41,6 +42,7 @@ bool StreamVerifier::run_stage(size_t stage, size_t size) {
     if (ok) {
       found.index = match.index;
       found.stream.skip(match.skip);
+      if (match.index != match.skip) search_source(match.index, &found);
     }
   } else if (!ok) {
     ok = search_local(stage, size, &found) || search_far(size, stage_radius(stage), &found);
@@ -98,8 +100,7 @@ bool StreamVerifier::search_local(size_t stage, size_t size, Resync* out) {
   const StreamCursor* const anchors[2] = {&at_, &high_};
   for (size_t i = 0; i < (place_ == Place::normal ? 1 : 2); ++i) {
     read_expected(*anchors[i], (foreign_ == 0 ? kLocalBytes : kFloodBytes) + kLocalKey);
-    const LocalMatch match =
-        find_among(window, size - first, expected_, expected_size_, slots_);
+    const LocalMatch match = find_among(window, size - first, expected_, expected_size_, slots_);
     if (match.index >= index) continue;
     index = match.index;
     out->stream = *anchors[i];
@@ -119,22 +120,24 @@ bool StreamVerifier::search_local(size_t stage, size_t size, Resync* out) {
     return true;
   }
   const bool damaged = out->stream.offset() == at_.offset() + foreign_ + index;
-  if (!damaged && foreign_ == 0 && index >= kFarKey) search_source(index, out);
+  if (!damaged && foreign_ == 0) search_source(index, out);
   return true;
 }
 
-// Foreign bytes that are bytes of the stream from elsewhere.
+// The first `size` window bytes are foreign, unless they are bytes of the stream from elsewhere.
 void StreamVerifier::search_source(size_t size, Resync* out) {
+  if (size < kLocalKey) return;
+  const size_t key = size < kFarKey ? size : kFarKey;
   bool text = true;
-  for (size_t i = 0; i < kTextProof && text; ++i) text = is_text(window_[i]);
+  for (size_t i = 0; i < key && text; ++i) text = is_text(window_[i]);
   if (text) return;
-  FarSearch search{window_, size, kFarKey, 1, 0, 0};
+  FarSearch search{window_, size, key, 1, 0, 0};
   FarMatch match{0, at_};
   if (look_far(&search, stood(), limits_.search_bytes, &match)) *out = Resync{0, match.stream};
 }
 
 bool StreamVerifier::search_far(size_t size, uint64_t radius, Resync* out) {
-  if (size < kLeastFarKey || radius == 0) return false;
+  if (size < kLeastFarKey) return false;
   FarSearch search{window_, size, size < kFarKey ? kLeastFarKey : kFarKey, 0, 0, 0};
   FarMatch match{0, at_};
   bool found = look_far(&search, stood(), radius, &match);
@@ -148,7 +151,7 @@ bool StreamVerifier::search_far(size_t size, uint64_t radius, Resync* out) {
   if (at_.offset() <= offset && at_.offset() > floor) floor = at_.offset();
   extend_back(window_, floor, &match);
   *out = Resync{match.index, match.stream};
-  if (foreign_ == 0 && match.index >= kFarKey) search_source(match.index, out);
+  if (foreign_ == 0) search_source(match.index, out);
   return true;
 }
 
@@ -162,7 +165,8 @@ bool StreamVerifier::look_far(FarSearch* search, const StreamCursor& origin, uin
   // run before it.
   const uint64_t stood_at = stood().offset();
   search->forward_bytes = stood_at == start_ ? radius : smaller(radius, end_ - stood_at);
-  search->backward_bytes = smaller(radius, origin.offset());
+  // After that many foreign bytes hardly anything comes again.
+  search->backward_bytes = smaller(foreign_ > 0 ? 4096 : radius, origin.offset());
   uint64_t looked_through = 0;
   const bool found = find_far(*search, origin, scratch(), out, &looked_through);
   search_credit_ -= smaller(looked_through, search_credit_);
@@ -175,8 +179,7 @@ uint64_t StreamVerifier::stage_radius(size_t stage) {
     if (stage + 1 < kStages) return smaller(kRadius[stage], limits_.search_bytes);
     return limits_.search_bytes;
   }
-  if (slides_ % 16 != 0) return 0;
-  uint64_t radius = 256;
+  uint64_t radius = 8192;
   for (uint64_t k = slides_; (k & 1) == 0 && radius < limits_.search_bytes; k >>= 1) radius *= 2;
   return smaller(radius, limits_.search_bytes);
 }

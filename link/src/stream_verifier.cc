@@ -24,6 +24,7 @@
 
 #include <string.h>
 
+#include "millrace/link/bytes.h"
 #include "resync.h"
 #include "verifier_limits.h"
 
@@ -137,7 +138,7 @@ void StreamVerifier::reach_limit() {
   if (place_ == Place::behind) {
     settle_behind(FaultKind::duplicated);
   } else if (place_ == Place::ahead) {
-    settle_ahead(at_.offset() <= end_);
+    settle_ahead(true);
   } else {
     return;
   }
@@ -154,11 +155,17 @@ void StreamVerifier::begin_fault() {
   foreign_is_text_ = true;
   slides_ = 0;
   hold_ = false;
+  looked_back_ = false;
 }
 
 // The window size at which there is something new to do.
 size_t StreamVerifier::wanted() const {
-  if (hold_) return window_size_ < kMaxMessage ? kMaxMessage : window_size_ + 1;
+  if (hold_) {
+    // Not beyond the byte that may show that it is no message.
+    if (window_size_ < kMessageHeaderBytes) return window_size_ + 1;
+    const size_t whole = load_le16(window_ + 6) + kMessageOverhead;
+    return window_size_ < whole ? whole : window_size_ + 1;
+  }
   size_t size = kStageBytes[stage_];
   // The end of the run is looked at by itself, whatever follows it.
   if (place_ == Place::normal && foreign_ == 0 && end_ - at_.offset() < size &&
@@ -195,7 +202,7 @@ bool StreamVerifier::process_window(bool last) {
 bool StreamVerifier::take_message(bool last) {
   hold_ = false;
   if (sink_.on_message == nullptr) return false;
-  const bool looked_back = look_back_for_sync();
+  if (look_back_for_sync()) looked_back_ = true;
   size_t open = window_size_;  // the first place where a message may begin
   for (size_t i = scanned_; i < window_size_; ++i) {
     if (window_[i] != kMessageSync[0]) continue;
@@ -214,8 +221,11 @@ bool StreamVerifier::take_message(bool last) {
     remember_removed(i, size);
     scanned_ = i;
     if (searched_ + kLocalKey > i) searched_ = i > kLocalKey ? i - kLocalKey : 0;
-    matched_run_ = 0;
-    looked_back_at_ = ~uint64_t{0};
+    if (i == 0) {
+      matched_run_ = 0;
+      looked_back_ = false;
+      looked_back_at_ = ~uint64_t{0};
+    }
     if (foreign_ == 0) {
       stage_ = 0;
       replay_ = i == 0;
@@ -224,8 +234,9 @@ bool StreamVerifier::take_message(bool last) {
   }
   scanned_ = open;
   hold_ = open == 0 && !last;
-  if (looked_back && open != 0) {
+  if (looked_back_ && !hold_) {
     // No message: these bytes were the stream's after all.
+    looked_back_ = false;
     replay_ = true;
     return true;
   }
@@ -250,7 +261,9 @@ bool StreamVerifier::look_back_for_sync() {
     memmove(window_ + k, window_, window_size_);
     memcpy(window_, kMessageSync, k);
     window_size_ += k;
-    for (size_t i = 0; i < removed_count_; ++i) removed_[i].index += static_cast<uint32_t>(k);
+    for (size_t i = 0; i < removed_count_; ++i) {
+      removed_[i].index = static_cast<uint16_t>(removed_[i].index + k);
+    }
     scanned_ = 0;
     return true;
   }
@@ -261,9 +274,10 @@ void StreamVerifier::remember_removed(size_t index, uint32_t size) {
   if (index == 0) {
     count_message_bytes(size);
   } else if (removed_count_ < kMaxRemoved) {
-    removed_[removed_count_++] = Removed{static_cast<uint32_t>(index), size};
+    removed_[removed_count_++] = Removed{static_cast<uint16_t>(index), static_cast<uint16_t>(size)};
   } else {
-    removed_[kMaxRemoved - 1].size += size;
+    Removed& last = removed_[kMaxRemoved - 1];
+    last.size = static_cast<uint16_t>(last.size + size);
   }
 }
 
@@ -288,8 +302,7 @@ void StreamVerifier::consume(size_t size) {
     if (removed_[i].index <= size) {
       count_message_bytes(removed_[i].size);
     } else {
-      removed_[kept] = removed_[i];
-      removed_[kept++].index -= static_cast<uint32_t>(size);
+      removed_[kept++] = Removed{static_cast<uint16_t>(removed_[i].index - size), removed_[i].size};
     }
   }
   removed_count_ = static_cast<uint8_t>(kept);

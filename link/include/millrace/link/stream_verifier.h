@@ -82,10 +82,10 @@ class StreamVerifier {
   // Where the stream goes on in relation to where it stood. Essay: src/stream_verifier.cc.
   enum class Place : uint8_t { normal, behind, ahead };
   static constexpr size_t kWindow = 2048;
-  static constexpr size_t kMaxRemoved = 4;
+  static constexpr size_t kMaxRemoved = 32;
   struct Removed {  // a message that was taken out of the window before `index`
-    uint32_t index;
-    uint32_t size;
+    uint16_t index;
+    uint16_t size;
   };
   struct Resync;
 
@@ -167,8 +167,9 @@ class StreamVerifier {
   uint64_t slides_ = 0;
   uint64_t search_credit_;  // bytes of stream that far searches may still look through
   bool foreign_is_text_ = true;
-  bool replay_ = false;  // the window has not been compared with the stream yet
-  bool hold_ = false;    // the window may begin with a message that is not complete
+  bool replay_ = false;       // the window has not been compared with the stream yet
+  bool hold_ = false;         // the window may begin with a message that is not complete
+  bool looked_back_ = false;  // the window begins with bytes that had matched
   uint8_t stage_ = 0;
   uint8_t sample_size_ = 0;
   uint8_t removed_count_ = 0;
