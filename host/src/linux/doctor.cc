@@ -12,6 +12,7 @@
 
 #include "linux/file_descriptor.h"
 #include "linux/tty_settings.h"
+#include "linux/tty_transport.h"
 
 namespace millrace::host {
 namespace {
@@ -88,6 +89,13 @@ DoctorReport examine_port(const SysTree& tree, const LivePort& live, const std::
   if (inside.empty() && (tree.live() || !in_sysfs)) {
     report.findings.push_back(absent(tree, path));
     return report;
+  }
+  if (tree.live()) {
+    if (Status port = check_port_node(path); !port) {
+      report.findings.push_back({"exists", Severity::problem, port.error().message,
+                                 "`millrace ports` lists the serial ports"});
+      return report;
+    }
   }
   DoctorContext context{tree, live, {}, {}, {}, processes};
   if (in_sysfs) {

@@ -356,5 +356,16 @@ TEST(DoctorLive, PtyIsExaminedAndFoundCooked) {
   EXPECT_TRUE(cooked);
 }
 
+TEST(DoctorLive, WhatIsNoPortIsAProblem) {
+  for (const char* path : {"/dev/null", "/tmp", "/dev/ptmx"}) {
+    Result<std::vector<DoctorReport>> reports = examine(path);
+    ASSERT_TRUE(reports.ok());
+    EXPECT_TRUE(reports->at(0).would_spoil()) << path;
+    ASSERT_EQ(reports->at(0).findings.size(), 1u);
+    EXPECT_EQ(reports->at(0).findings[0].check, "exists");
+    EXPECT_THAT(reports->at(0).findings[0].text, HasSubstr("not a serial port"));
+  }
+}
+
 }  // namespace
 }  // namespace millrace::host

@@ -320,6 +320,12 @@ Result<termios> set_raw(const std::string& path, int fd) {
 
 }  // namespace
 
+Status check_port_node(const std::string& path) {
+  struct stat node {};
+  if (::stat(path.c_str(), &node) != 0) return open_error(path, errno);
+  return check_node(path, node);
+}
+
 Result<std::unique_ptr<Transport>> open_tty(const std::string& path, const OpenOptions& options) {
   struct stat node {};
   if (::stat(path.c_str(), &node) != 0) return open_error(path, errno);

@@ -23,4 +23,7 @@ namespace millrace::host {
 // Errors: not_found, not_a_port, permission, busy, gone, io.
 Result<std::unique_ptr<Transport>> open_tty(const std::string& path, const OpenOptions& options);
 
+// Whether `path` can be a port, told without opening it. Errors: not_found, not_a_port, permission.
+Status check_port_node(const std::string& path);
+
 }  // namespace millrace::host
