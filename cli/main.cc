@@ -1,2 +1,52 @@
 // SPDX-License-Identifier: Apache-2.0
-int main() { return 0; }
+// millrace: the table of its commands.
+#include <fmt/chrono.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <ctime>
+
+#include "cli/commands.h"
+#include "cli/exit_code.h"
+
+namespace {
+
+using namespace millrace::cli;
+
+constexpr void (*kCommands[])(Command, const Program&) = {
+    add_ports, add_doctor, add_serial, add_device, add_completion,
+};
+
+const char* const kHelp =
+    "How fast and how reliable a USB link to a microcontroller is, and why it is not faster.";
+
+const char* const kExamples =
+    "Examples:\n"
+    "  millrace ports                      the serial ports of this machine\n"
+    "  millrace doctor /dev/ttyACM0        what would spoil a measurement\n"
+    "  millrace serial bench /dev/ttyACM0  one run, every byte verified\n"
+    "  millrace serial sweep pc:           a table, with no hardware\n"
+    "MB/s are 10^6 bytes a second.\n"
+    "Exit codes: 0 ok, 1 the measured thing failed, 2 usage, 3 device gone or not to be opened,\n"
+    "130 interrupted.";
+
+int finish(int code) {
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
+  fmt::print(stderr, "millrace: write stdout: {} (choose another place for the output)\n",
+             std::strerror(errno));
+  return code == kOk ? kFailed : code;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CommandLine line("millrace", kHelp, kExamples, "millrace " MILLRACE_VERSION);
+  Program program;
+  program.line = &line;
+  program.invocation.arguments.assign(argv, argv + argc);
+  program.invocation.started_at =
+      fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
+  for (const auto add : kCommands) add(line.root(), program);
+  return finish(line.run(argc, argv));
+}

@@ -47,7 +47,7 @@ class CommandParser {
   // `acks`: 0x06 bytes that count as acknowledgements in modes run and idle (those of the last
   // frames of a run that has ended come late).
   void set_mode(ParseMode mode, uint32_t acks);
-  void add_expected_acks(uint32_t acks) { expected_acks_ += acks; }
+  void set_expected_acks(uint32_t acks) { expected_acks_ = acks; }
   uint32_t expected_acks() const { return expected_acks_; }
   // Forgets what is incomplete and the acknowledgements that are outstanding.
   void reset();

@@ -47,12 +47,15 @@ void InStream::advance(const WriteResult& result) {
 }
 
 void InStream::cut_at_frame_end() {
-  const uint32_t left = sent_in_frame_ == 0 ? 0 : shape_.frame_size - sent_in_frame_;
-  if (size() >= left) {
-    size_ = done_ + left;
-    stopped_ = true;
-  }
-  // Otherwise the frame goes on behind this piece: fill() up to its end, then cut again.
+  const size_t left = sent_in_frame_ == 0 ? 0 : shape_.frame_size - sent_in_frame_;
+  if (size() <= left) return;
+  cursor_.rewind(size() - left);
+  size_ = done_ + left;
+}
+
+void InStream::stop_at_frame_end() {
+  cut_at_frame_end();
+  if (between_frames()) stop();
 }
 
 }  // namespace millrace::firmware

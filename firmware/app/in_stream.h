@@ -30,8 +30,10 @@ class InStream {
   const uint8_t* data() const { return piece_ + done_; }
   size_t size() const { return size_ - done_; }
   void advance(const WriteResult& result);
-  // STOP: what is generated behind the frame under way is dropped, and nothing follows it.
+  // Takes back what is generated behind the end of the frame under way: something goes before it.
   void cut_at_frame_end();
+  // STOP: nothing follows the frame under way. Call again after every advance().
+  void stop_at_frame_end();
 
   // A message may go out now.
   bool between_frames() const { return size() == 0 && (stopped_ || cursor_.byte_in_frame() == 0); }

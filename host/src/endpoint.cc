@@ -73,7 +73,9 @@ class PortEndpoint final : public Endpoint {
   Result<std::unique_ptr<Transport>> open(const OpenOptions& options) override {
     Result<std::string> path = find();
     if (!path) return path.error();
-    return open_path(*path, options);
+    Result<std::unique_ptr<Transport>> port = open_path(*path, options);
+    if (!port && port.error().code == ErrorCode::not_found) return with_list(port.error());
+    return port;
   }
 
   Result<std::unique_ptr<Transport>> reopen(const OpenOptions& options,

@@ -186,10 +186,10 @@ void StreamVerifier::report_damaged_run(const StreamCursor& from, const uint8_t*
 // many of the `size` bytes they explain; else 0.
 size_t StreamVerifier::describe_stale_lines(const StreamCursor& from, const uint8_t* received,
                                             size_t size, Fault* fault) {
-  if (search_credit_ < kOlderBytes) return 0;
   const uint32_t lead = static_cast<uint32_t>(fault->wire_offset) % kLineBytes;
   if (from.offset() < lead + uint64_t{kLineBytes}) return 0;
   const uint64_t older = from.offset() < kOlderBytes ? from.offset() : kOlderBytes;
+  if (search_credit_ < older) return 0;
   const FarSearch search{received, size, kFarKey, 1, 0, older};
   FarMatch match{0, from};
   uint64_t looked_through = 0;

@@ -19,6 +19,13 @@ namespace {
 // Fewer repeated bytes than this are called inserted: they may be equal by chance.
 constexpr size_t kLeastRepeated = 4;
 
+// How many of `size` (<= kLineBytes) stream bytes at two places are the same before one differs.
+size_t equal_bytes(StreamCursor a, StreamCursor b, size_t size) {
+  uint8_t bytes[kLineBytes];
+  a.read(bytes, size);
+  return b.match(bytes, size);
+}
+
 }  // namespace
 
 void StreamVerifier::resync(const Resync& found) {
@@ -141,40 +148,44 @@ void StreamVerifier::settle_ahead(bool lost) {
   if (piece > 0) report(&stale);
 }
 
-// A piece of older data stood in the place of as many bytes: if these are whole cache lines, some
-// bytes at both ends may have been equal by chance.
+// A piece of older data stood in the place of as many bytes: whole cache lines, if bytes at both
+// ends may be equal to the stream by chance.
 bool StreamVerifier::settle_stale_in_place(const Resync& found) {
   const uint64_t piece = at_.offset() - segment_start_;
   if (found.index + foreign_ > 0 || found.stream.offset() != high_.offset() + piece) return false;
   const uint32_t lead = static_cast<uint32_t>(held_.wire_offset) % kLineBytes;
-  const uint32_t tail =
-      (0u - static_cast<uint32_t>(held_.wire_offset) - static_cast<uint32_t>(piece)) % kLineBytes;
-  if (lead > segment_start_ || piece == 0) return false;
-  uint8_t line[kLineBytes];
+  if (lead > segment_start_ || piece < kLineBytes) return false;
   StreamCursor first = high_;
   first.rewind(lead);
-  StreamCursor reader = first;
-  reader.read(line, lead);
   StreamCursor source = at_;
   source.rewind(piece + lead);
-  const uint64_t source_offset = source.offset();
-  if (source.match(line, lead) != lead) return false;
-  reader = found.stream;
-  reader.read(line, tail);
-  reader = at_;
-  if (reader.match(line, tail) != tail) return false;
+  if (equal_bytes(first, source, lead) != lead) return false;
+
+  // The piece ends with its last byte that differs from the stream.
+  uint64_t differing = piece;
+  StreamCursor last = found.stream;
+  StreamCursor source_last = at_;
+  do {
+    last.rewind(1);
+    source_last.rewind(1);
+    if (equal_bytes(last, source_last, 1) == 0) break;
+  } while (--differing > 1);
+  const uint32_t over = static_cast<uint32_t>(lead + differing) % kLineBytes;
+  const uint64_t length = lead + differing + (kLineBytes - over) % kLineBytes;
+  if (length > lead + piece) {
+    const size_t tail = static_cast<size_t>(length - lead - piece);
+    if (equal_bytes(found.stream, at_, tail) != tail) return false;
+  }
+
+  totals_.verified_bytes += piece - differing;
   place_ = Place::normal;
-  const uint64_t wire_offset = held_.wire_offset - lead;
   Fault fault = fault_at(FaultKind::stale_lines, first);
-  fault.wire_offset = wire_offset;
-  fault.length = lead + piece + tail;
-  fault.received_length = piece;
-  fault.source_offset = source_offset;
-  fault.sample_size = fault.length < 64 ? static_cast<uint8_t>(fault.length) : uint8_t{64};
-  reader = first;
-  reader.read(fault.expected, fault.sample_size);
-  source = at_;
-  source.rewind(piece + lead);
+  fault.wire_offset = held_.wire_offset - lead;
+  fault.length = length;
+  fault.received_length = differing;
+  fault.source_offset = segment_start_ - lead;
+  fault.sample_size = length < 64 ? static_cast<uint8_t>(length) : uint8_t{64};
+  first.read(fault.expected, fault.sample_size);
   source.read(fault.received, fault.sample_size);
   report(&fault);
   at_ = found.stream;
@@ -184,10 +195,10 @@ bool StreamVerifier::settle_stale_in_place(const Resync& found) {
 // Takes the front of the window for bytes that are not of the stream, or damaged.
 void StreamVerifier::note_foreign(size_t size) {
   if (size == 0) return;
-  for (size_t i = 0; i < size; ++i) {
-    if (!is_text(window_[i])) foreign_is_text_ = false;
-    if (sample_size_ < sizeof(sample_)) sample_[sample_size_++] = window_[i];
+  for (size_t i = 0; i < size && sample_size_ < sizeof(sample_); ++i) {
+    sample_[sample_size_++] = window_[i];
   }
+  for (size_t i = 0; i < size && foreign_is_text_; ++i) foreign_is_text_ = is_text(window_[i]);
   if (foreign_ == 0) in_place_ = at_;
   foreign_bits_ += differing_bits(window_, size, in_place_);
   in_place_.skip(size);

@@ -107,7 +107,7 @@ class StreamVerifier {
   // resync_stage.cc: the stages of the search
   bool run_stage(size_t stage, size_t size);
   bool search_return(size_t size, Resync* out);
-  bool search_local(size_t size, Resync* out);
+  bool search_local(size_t stage, size_t size, Resync* out);
   bool search_far(size_t size, uint64_t radius, Resync* out);
   void search_source(size_t size, Resync* out);
   bool look_far(FarSearch* search, const StreamCursor& origin, uint64_t radius, FarMatch* out);
@@ -172,7 +172,8 @@ class StreamVerifier {
   uint8_t stage_ = 0;
   uint8_t sample_size_ = 0;
   uint8_t removed_count_ = 0;
-  size_t scanned_ = 0;  // window bytes before this begin no message
+  size_t scanned_ = 0;   // window bytes before this begin no message
+  size_t searched_ = 0;  // window bytes before this were not found nearby
   uint8_t sample_[64];
   Removed removed_[kMaxRemoved];
   size_t window_size_ = 0;

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "cli/commands.h"
+#include "cli/exit_code.h"
+#include "cli/outputs.h"
+#include "cli/link_options.h"
+#include "cli/table.h"
+#include "cli/terminal.h"
+#include "millrace/host/ports.h"
+
+namespace millrace::cli {
+
+using host::DoctorReport;
+using host::Error;
+using host::ErrorCode;
+using host::Finding;
+using host::PortIdentity;
+using host::Result;
+using host::Severity;
+
+namespace {
+
+struct Options {
+  OutputOptions outputs;
+  std::string port;
+  std::string root;
+};
+
+// usb: and serial: names to the path that the port has now.
+Result<std::string> path_of(const std::string& name, const std::string& root) {
+  if (name.rfind("pc:", 0) == 0) {
+    return Error{ErrorCode::usage,
+                 name + ": the device on this machine has no driver or cable to examine (give a "
+                        "real port)"};
+  }
+  const bool by_usb = name.rfind("usb:", 0) == 0;
+  const bool by_serial = name.rfind("serial:", 0) == 0;
+  if (!by_usb && !by_serial) return name;
+  const Result<std::vector<PortIdentity>> ports = host::list_ports(root);
+  if (!ports) return ports.error();
+  for (const PortIdentity& port : ports.value()) {
+    const std::string usb = fmt::format("usb:{:04x}:{:04x}", port.vid, port.pid);
+    const auto same = [](char a, char b) { return std::tolower(a) == std::tolower(b); };
+    const bool usb_equal = usb.size() == name.size() &&
+                           std::equal(usb.begin(), usb.end(), name.begin(), same);
+    if (by_usb && port.is_usb && usb_equal) return port.path;
+    if (by_serial && name == "serial:" + port.serial_number) return port.path;
+  }
+  return Error{ErrorCode::not_found, name + ": no such port (millrace ports lists what is there)"};
+}
+
+std::string mark(Severity severity, const Colour& colour) {
+  switch (severity) {
+    case Severity::ok:
+      return colour.good("ok      ");
+    case Severity::note:
+      return colour.quiet("note    ");
+    case Severity::warning:
+      return colour.strong("warning ");
+    case Severity::problem:
+      return colour.bad("PROBLEM ");
+  }
+  return "";
+}
+
+void print(std::FILE* out, const DoctorReport& report, const Colour& colour) {
+  std::string name = report.port.path.empty() ? "this machine" : report.port.path;
+  if (!report.port.description.empty()) name += ", " + report.port.description;
+  fmt::print(out, "{}\n", name);
+  for (const Finding& finding : report.findings) {
+    fmt::print(out, "  {}{}\n", mark(finding.severity, colour),
+               wrap(fmt::format("{}: {}", finding.check, finding.text), 90, 10));
+    if (!finding.remedy.empty()) {
+      fmt::print(out, "          {}\n", wrap("remedy: " + finding.remedy, 90, 10));
+    }
+  }
+}
+
+int run(const Options& options, const Invocation& invocation) {
+  const host::Status writable = check_outputs(options.outputs);
+  if (!writable) return fail_output(writable.error());
+  const Result<std::string> path = path_of(options.port, options.root);
+  if (!path) return fail(path.error());
+  const Result<std::vector<DoctorReport>> reports = host::examine(path.value(), options.root);
+  if (!reports) return fail(reports.error());
+  std::FILE* out = report_file(options.outputs);
+  const Colour colour(out);
+  Json list = Json::array();
+  size_t spoiled = 0;
+  for (const DoctorReport& report : reports.value()) {
+    print(out, report, colour);
+    list.push_back(to_json(report));
+    if (report.would_spoil()) ++spoiled;
+  }
+  fmt::print(out, "{}\n", spoiled == 0 ? "nothing here would spoil a measurement"
+                                       : "a measurement would be spoiled: see PROBLEM above");
+  Json document = result_document("doctor", invocation);
+  document["would_spoil"] = spoiled != 0;
+  document["reports"] = list;
+  const host::Status written = write_outputs(options.outputs, document);
+  if (!written) return fail_output(written.error());
+  return spoiled == 0 ? kOk : kFailed;
+}
+
+}  // namespace
+
+void add_doctor(Command parent, const Program& program) {
+  const auto options = std::make_shared<Options>();
+  Command command = parent.add_command(
+      "doctor", "Find what would spoil a measurement, with remedies",
+      "Examples:\n"
+      "  millrace doctor                 this machine and every USB serial port\n"
+      "  millrace doctor /dev/ttyACM0\n"
+      "  millrace doctor usb:16c0:0483 --json -\n"
+      "Exit code 1 if a finding would spoil a measurement.");
+  command.positional("PORT", "Port: a path or COMn, usb:VID:PID (hex), serial:NUMBER",
+                     ValueKind::port, false, &options->port);
+  add_json_option(command, &options->outputs);
+  command.text("--sysfs-root", "DIR", "Look at a recorded tree under DIR instead of /",
+               ValueKind::folder, &options->root);
+  command.action([options, &program] { return run(*options, program.invocation); });
+}
+
+}  // namespace millrace::cli

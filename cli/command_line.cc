@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: Apache-2.0
+// Everything that touches CLI11. Options are declared with a parser of our own as their validator,
+// so that each bad value has one sentence that names the option, the value and what would be
+// right; CLI11's own conversions are not used.
+#include "cli/command_line.h"
+
+#include <fmt/core.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <map>
+
+#include "cli/exit_code.h"
+#include "cli/table.h"
+
+namespace millrace::cli {
+
+using host::Error;
+using host::ErrorCode;
+using host::Status;
+
+struct Command::Impl {
+  CLI::App* app = nullptr;
+  CommandInfo* info = nullptr;
+  std::string path;  // "millrace serial bench"
+  std::function<int()> action;
+  std::vector<std::unique_ptr<Impl>> commands;
+  std::unique_ptr<CLI::App> owned_app;  // root only
+  std::unique_ptr<CommandInfo> owned_info;
+};
+
+namespace {
+
+constexpr size_t kHelpColumn = 34;
+
+std::string wrapped(const std::string& help) { return wrap(help, 98 - kHelpColumn, 0); }
+
+void style(CLI::App* app, const std::string& examples) {
+  app->set_help_flag("-h,--help", "Print this help");
+  app->footer(examples);
+  app->get_formatter()->column_width(kHelpColumn);
+  app->get_formatter()->label("REQUIRED", "");
+}
+
+std::vector<std::string> split_names(const std::string& names) {
+  std::vector<std::string> out;
+  for (size_t at = 0; at <= names.size();) {
+    const size_t comma = std::min(names.find(',', at), names.size());
+    out.push_back(names.substr(at, comma - at));
+    at = comma + 1;
+  }
+  return out;
+}
+
+CLI::Option* add(CLI::App* app, const std::string& names, const std::string& help,
+                 const std::string& shown, const ValueParser& parse) {
+  CLI::Option* option = app->add_option(names, [](const CLI::results_t&) { return true; }, wrapped(help));
+  option->expected(1)->take_last()->type_name(shown);
+  option->check(CLI::Validator(
+      [parse](const std::string& value) {
+        const Status status = parse(value);
+        if (status) return std::string();
+        return fmt::format("{}: {}", value.empty() ? "''" : value, status.error().message);
+      },
+      ""));
+  return option;
+}
+
+size_t edit_distance(const std::string& a, const std::string& b) {
+  std::vector<size_t> row(b.size() + 1);
+  for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
+  for (size_t i = 1; i <= a.size(); ++i) {
+    size_t diagonal = row[0];
+    row[0] = i;
+    for (size_t j = 1; j <= b.size(); ++j) {
+      const size_t substituted = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
+      diagonal = row[j];
+      row[j] = std::min({row[j] + 1, row[j - 1] + 1, substituted});
+    }
+  }
+  return row[b.size()];
+}
+
+// " (did you mean --frames?)", or nothing.
+std::string nearest(const CommandInfo& info, const std::string& word) {
+  std::string best;
+  size_t best_distance = 3;
+  const auto offer = [&](const std::string& name) {
+    const size_t distance = edit_distance(name, word);
+    if (distance < best_distance && distance < name.size() / 2 + 1) {
+      best = name;
+      best_distance = distance;
+    }
+  };
+  for (const OptionInfo& option : info.options) {
+    for (const std::string& name : option.names) offer(name);
+  }
+  for (const auto& command : info.commands) offer(command->name);
+  return best.empty() ? "" : fmt::format(" (did you mean {}?)", best);
+}
+
+std::string names_of(const CommandInfo& info) {
+  std::string out;
+  for (size_t i = 0; i < info.commands.size(); ++i) {
+    if (i != 0) out += i + 1 == info.commands.size() ? " or " : ", ";
+    out += info.commands[i]->name;
+  }
+  return out;
+}
+
+// The command that the words given so far have reached.
+Command::Impl* deepest(Command::Impl* at) {
+  for (;;) {
+    const std::vector<CLI::App*> chosen = at->app->get_subcommands();
+    if (chosen.empty()) return at;
+    for (const auto& command : at->commands) {
+      if (command->app == chosen.front()) {
+        at = command.get();
+        break;
+      }
+    }
+  }
+}
+
+// `unknown option --frmes (did you mean --frames?)`, of the words that fit nowhere. CLI11 lists
+// them in no order; an option explains the words behind it.
+std::string unknown(const Command::Impl* at, const std::vector<std::string>& words) {
+  const auto is_option = [](const std::string& word) { return word.rfind('-', 0) == 0; };
+  const auto option = std::find_if(words.begin(), words.end(), is_option);
+  const std::string& word = option == words.end() ? words.front() : *option;
+  const char* what = option != words.end()       ? "option"
+                     : at->info->commands.empty() ? "argument"
+                                                  : "command";
+  return fmt::format("unknown {} {}{}", what, word, nearest(*at->info, word));
+}
+
+// One sentence for what CLI11 found wrong.
+std::string failure(const Command::Impl* at, const CLI::ParseError& error) {
+  const std::string text = error.what();
+  const size_t colon = text.find(": ");
+  const std::vector<std::string> extras = at->app->remaining(true);
+  switch (static_cast<CLI::ExitCodes>(error.get_exit_code())) {
+    case CLI::ExitCodes::ExtrasError:
+    case CLI::ExitCodes::RequiredError:
+      if (!extras.empty()) return unknown(at, extras);
+      if (!at->info->commands.empty()) {
+        return fmt::format("{} needs a command: {}", at->path, names_of(*at->info));
+      }
+      return fmt::format("{} needs {}", at->path, text.substr(0, text.find(" is required")));
+    case CLI::ExitCodes::ArgumentMismatch:
+      return fmt::format("{} needs a value", text.substr(0, colon));
+    case CLI::ExitCodes::ValidationError:
+      if (colon == std::string::npos) return text;
+      return text.substr(0, colon) + ' ' + text.substr(colon + 2);
+    default:
+      return text;
+  }
+}
+
+}  // namespace
+
+Command Command::add_command(const std::string& name, const std::string& help,
+                             const std::string& examples) {
+  auto child = std::make_unique<Impl>();
+  child->app = impl_->app->add_subcommand(name, wrapped(help));
+  impl_->app->require_subcommand(1);
+  style(child->app, examples);
+  impl_->info->commands.push_back(std::make_unique<CommandInfo>());
+  child->info = impl_->info->commands.back().get();
+  child->info->name = name;
+  child->info->help = help;
+  child->path = impl_->path + ' ' + name;
+  impl_->commands.push_back(std::move(child));
+  return Command(impl_->commands.back().get());
+}
+
+void Command::flag(const std::string& names, const std::string& help, bool* target) {
+  impl_->app->add_flag(names, *target, wrapped(help));
+  impl_->info->options.push_back({split_names(names), help, ValueKind::none, {}});
+}
+
+void Command::option(const std::string& names, const std::string& placeholder,
+                     const std::string& help, ValueKind kind, ValueParser parse) {
+  add(impl_->app, names, help, placeholder, parse);
+  impl_->info->options.push_back({split_names(names), help, kind, {}});
+}
+
+void Command::text(const std::string& names, const std::string& placeholder,
+                   const std::string& help, ValueKind kind, std::string* target) {
+  option(names, placeholder, help, kind, [target](const std::string& value) {
+    if (value.empty()) return Status(Error{ErrorCode::usage, "must not be empty"});
+    *target = value;
+    return Status();
+  });
+}
+
+void Command::choice(const std::string& names, const std::string& help,
+                     const std::vector<std::string>& choices,
+                     std::function<void(const std::string&)> set) {
+  std::string shown;
+  for (const std::string& choice : choices) shown += (shown.empty() ? "" : "|") + choice;
+  add(impl_->app, names, help, shown, [choices, shown, set](const std::string& value) {
+    if (std::find(choices.begin(), choices.end(), value) == choices.end()) {
+      return Status(Error{ErrorCode::usage, "must be one of " + shown});
+    }
+    set(value);
+    return Status();
+  });
+  impl_->info->options.push_back({split_names(names), help, ValueKind::choice, choices});
+}
+
+void Command::positional(const std::string& name, const std::string& help, ValueKind kind,
+                         bool required, ValueParser parse) {
+  CLI::Option* option = add(impl_->app, name, help, "", parse);
+  if (required) option->required();
+  impl_->info->options.push_back({{}, help, kind, {}});
+}
+
+void Command::positional(const std::string& name, const std::string& help, ValueKind kind,
+                         bool required, std::string* target) {
+  positional(name, help, kind, required, [target](const std::string& value) {
+    if (value.empty()) return Status(Error{ErrorCode::usage, "must not be empty"});
+    *target = value;
+    return Status();
+  });
+}
+
+void Command::action(std::function<int()> run) { impl_->action = std::move(run); }
+
+CommandLine::CommandLine(const std::string& name, const std::string& help,
+                         const std::string& examples, const std::string& version)
+    : root_(std::make_unique<Command::Impl>()) {
+  root_->owned_app = std::make_unique<CLI::App>(help, name);
+  root_->owned_info = std::make_unique<CommandInfo>();
+  root_->app = root_->owned_app.get();
+  root_->info = root_->owned_info.get();
+  root_->info->name = name;
+  root_->info->help = help;
+  root_->path = name;
+  style(root_->app, examples);
+  root_->app->set_version_flag("--version", version, "Print the version");
+  root_->info->options.push_back({{"--version"}, "Print the version", ValueKind::none, {}});
+}
+
+CommandLine::~CommandLine() = default;
+
+Command CommandLine::root() { return Command(root_.get()); }
+
+const CommandInfo& CommandLine::info() const { return *root_->info; }
+
+int CommandLine::run(int argc, char** argv) {
+  try {
+    root_->app->parse(argc, argv);
+  } catch (const CLI::CallForHelp&) {
+    fmt::print("{}", root_->app->help());
+    return kOk;
+  } catch (const CLI::CallForVersion& version) {
+    fmt::print("{}\n", version.what());
+    return kOk;
+  } catch (const CLI::ParseError& error) {
+    Command::Impl* at = deepest(root_.get());
+    fmt::print(stderr, "millrace: {}; see {} --help\n", failure(at, error), at->path);
+    return kUsage;
+  }
+  Command::Impl* at = deepest(root_.get());
+  return at->action ? at->action() : kUsage;
+}
+
+}  // namespace millrace::cli

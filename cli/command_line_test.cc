@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/command_line.h"
+
+#include <gtest/gtest.h>
+
+#include "cli/completion.h"
+#include "cli/exit_code.h"
+#include "cli/values.h"
+
+namespace millrace::cli {
+namespace {
+
+// One command line with a group, an option of each kind and a positional argument.
+struct Tool {
+  Tool() {
+    Command serial = line.root().add_command("serial", "a group", "");
+    Command bench = serial.add_command("bench", "a command", "Examples: bench PORT");
+    bench.positional("PORT", "a port", ValueKind::port, true, &port);
+    bench.option("--frames", "N", "frames", ValueKind::text,
+                 number_into(&frames, Scale::count, 1, 1000));
+    bench.choice("--dtr", "a line", {"on", "off"}, [this](const std::string& v) { dtr = v; });
+    bench.flag("--stop", "stop", &stop);
+    bench.text("--json", "FILE", "a file", ValueKind::file, &json);
+    bench.action([this] {
+      ++runs;
+      return 7;
+    });
+  }
+
+  struct Outcome {
+    int code;
+    std::string out, err;
+  };
+  Outcome run(std::vector<std::string> words) {
+    words.insert(words.begin(), "tool");
+    std::vector<char*> argv;
+    for (std::string& word : words) argv.push_back(word.data());
+    testing::internal::CaptureStdout();
+    testing::internal::CaptureStderr();
+    const int code = line.run(static_cast<int>(argv.size()), argv.data());
+    std::fflush(stdout);
+    std::fflush(stderr);
+    return {code, testing::internal::GetCapturedStdout(), testing::internal::GetCapturedStderr()};
+  }
+
+  CommandLine line{"tool", "does things", "", "tool 1.2.3"};
+  std::string port, dtr, json;
+  uint32_t frames = 5;
+  bool stop = false;
+  int runs = 0;
+};
+
+TEST(CommandLine, StoresValuesAndRunsTheAction) {
+  Tool tool;
+  EXPECT_EQ(tool.run({"serial", "bench", "p", "--frames", "1k", "--dtr=on", "--stop", "--json", "-"})
+                .code,
+            7);
+  EXPECT_EQ(tool.runs, 1);
+  EXPECT_EQ(tool.port, "p");
+  EXPECT_EQ(tool.frames, 1000U);
+  EXPECT_EQ(tool.dtr, "on");
+  EXPECT_TRUE(tool.stop);
+  EXPECT_EQ(tool.json, "-");
+}
+
+TEST(CommandLine, TheLastOfRepeatedOptionsCounts) {
+  Tool tool;
+  EXPECT_EQ(tool.run({"serial", "bench", "p", "--frames", "2", "--frames", "3"}).code, 7);
+  EXPECT_EQ(tool.frames, 3U);
+}
+
+TEST(CommandLine, HelpAndVersionGoToStdout) {
+  const Tool::Outcome help = Tool().run({"serial", "bench", "--help"});
+  EXPECT_EQ(help.code, kOk);
+  EXPECT_NE(help.out.find("--frames N"), std::string::npos) << help.out;
+  EXPECT_NE(help.out.find("Examples: bench PORT"), std::string::npos);
+  EXPECT_EQ(Tool().run({"--version"}).out, "tool 1.2.3\n");
+}
+
+TEST(CommandLine, UsageErrorsAreOneSentence) {
+  const struct {
+    std::vector<std::string> words;
+    std::string err;
+  } cases[] = {
+      {{"serial", "bench", "p", "--frames", "0"},
+       "millrace: --frames 0: must be a number in 1..1,000; see tool serial bench --help\n"},
+      {{"serial", "bench", "p", "--frames", ""},
+       "millrace: --frames '': must be a number in 1..1,000; see tool serial bench --help\n"},
+      {{"serial", "bench", "p", "--dtr", "up"},
+       "millrace: --dtr up: must be one of on|off; see tool serial bench --help\n"},
+      {{"serial", "bench", "p", "--frmes", "3"},
+       "millrace: unknown option --frmes (did you mean --frames?); see tool serial bench --help\n"},
+      {{"serial", "bench", "p", "q"},
+       "millrace: unknown argument q; see tool serial bench --help\n"},
+      {{"serial", "bench", "p", "--frames"},
+       "millrace: --frames needs a value; see tool serial bench --help\n"},
+      {{"serial", "bench"}, "millrace: tool serial bench needs PORT; see tool serial bench --help\n"},
+      {{"serial"}, "millrace: tool serial needs a command: bench; see tool serial --help\n"},
+      {{"serial", "bnch"},
+       "millrace: unknown command bnch (did you mean bench?); see tool serial --help\n"},
+      {{}, "millrace: tool needs a command: serial; see tool --help\n"},
+  };
+  for (const auto& one : cases) {
+    const Tool::Outcome outcome = Tool().run(one.words);
+    EXPECT_EQ(outcome.code, kUsage);
+    EXPECT_EQ(outcome.err, one.err);
+    EXPECT_EQ(outcome.out, "");
+  }
+}
+
+TEST(Completion, ListsCommandsOptionsAndChoices) {
+  const Tool tool;
+  const std::string bash = bash_completion(tool.line.info());
+  EXPECT_NE(bash.find("'tool serial bench --dtr') COMPREPLY=($(compgen -W 'on off'"),
+            std::string::npos)
+      << bash;
+  EXPECT_NE(bash.find("words='--help bench'"), std::string::npos);
+  EXPECT_NE(zsh_completion(tool.line.info()).find("#compdef"), std::string::npos);
+  EXPECT_NE(fish_completion(tool.line.info()).find("-l dtr -x -a 'on off'"), std::string::npos);
+}
+
+TEST(ExitCode, TheWorstOfSeveralRuns) {
+  EXPECT_EQ(worse(kOk, kFailed), kFailed);
+  EXPECT_EQ(worse(kFailed, kGone), kGone);
+  EXPECT_EQ(worse(kInterrupted, kGone), kInterrupted);
+  EXPECT_EQ(worse(kOk, kOk), kOk);
+}
+
+}  // namespace
+}  // namespace millrace::cli

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// One function a command, each in cmd_NAME.cc: describes the command under `parent`. What it
+// refers to must outlive CommandLine::run().
+#pragma once
+
+#include "cli/command_line.h"
+#include "cli/result_json.h"
+
+namespace millrace::cli {
+
+struct Program {
+  CommandLine* line = nullptr;
+  Invocation invocation;
+};
+
+void add_ports(Command parent, const Program& program);
+void add_doctor(Command parent, const Program& program);
+void add_serial(Command parent, const Program& program);
+void add_device(Command parent, const Program& program);
+void add_completion(Command parent, const Program& program);
+
+// The parts of `serial`.
+void add_serial_bench(Command parent, const Program& program);
+void add_serial_sweep(Command parent, const Program& program);
+void add_serial_soak(Command parent, const Program& program);
+
+}  // namespace millrace::cli

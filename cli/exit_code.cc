@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/exit_code.h"
+
+#include <fmt/core.h>
+
+namespace millrace::cli {
+
+using host::ErrorCode;
+using host::RunEnd;
+
+int exit_code(const host::Error& error) {
+  switch (error.code) {
+    case ErrorCode::usage:
+    case ErrorCode::not_a_port:
+    case ErrorCode::unsupported:
+      return kUsage;
+    case ErrorCode::not_found:
+    case ErrorCode::permission:
+    case ErrorCode::busy:
+    case ErrorCode::gone:
+      return kGone;
+    case ErrorCode::interrupted:
+      return kInterrupted;
+    case ErrorCode::timeout:
+    case ErrorCode::protocol:
+    case ErrorCode::no_space:
+    case ErrorCode::io:
+      return kFailed;
+  }
+  return kFailed;
+}
+
+int exit_code(const host::RunResult& result) {
+  switch (result.end) {
+    case RunEnd::interrupted:
+      return kInterrupted;
+    case RunEnd::gone:
+      return kGone;
+    default:
+      return result.failed() ? kFailed : kOk;
+  }
+}
+
+int worse(int a, int b) {
+  for (const int code : {kInterrupted, kGone, kUsage, kFailed}) {
+    if (a == code || b == code) return code;
+  }
+  return kOk;
+}
+
+int fail(const host::Error& error) {
+  fmt::print(stderr, "millrace: {}\n", error.message);
+  return exit_code(error);
+}
+
+}  // namespace millrace::cli

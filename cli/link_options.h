@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// The options that every measurement of a serial link has.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "cli/command_line.h"
+#include "cli/outputs.h"
+#include "millrace/host/serial_run.h"
+
+namespace millrace::cli {
+
+struct LinkOptions {
+  std::string port;
+  host::RunSettings settings;
+  OutputOptions outputs;
+};
+
+// PORT and all settings but frame size, count, acknowledgement and direction.
+void add_link_options(Command& command, LinkOptions* options);
+
+// The text on port names for --help.
+extern const char* const kPortHelp;
+
+// run_serial(), or what a test puts in its place.
+using Runner = std::function<host::Result<host::RunResult>(
+    host::Endpoint&, const host::RunSettings&, const host::RunHooks&)>;
+
+}  // namespace millrace::cli

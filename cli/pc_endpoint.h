@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// The `pc:` port name: the measuring device runs inside this process, behind a PTY.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "millrace/host/transport.h"
+
+namespace millrace::cli {
+
+// The port-name schemes beyond paths, usb: and serial:. On systems without PTYs `pc` is there and
+// says so (usage) when it is used.
+std::vector<host::EndpointScheme> endpoint_schemes();
+
+// `port` (pc: or pc:?FAULTS) with one fault more.
+std::string with_fault(const std::string& port, const std::string& fault);
+
+// A replug for the soak: 200 ms away after the first MiB of a run, once in the device's life.
+inline constexpr const char* kUnplugFault = "unplug=200@1048576";
+
+// The faults in `pc:?FAULTS`, `pc:`, `?FAULTS` or `FAULTS`: what stands behind the question mark.
+// Errors: usage, for a pc: name with anything else behind the colon.
+host::Result<std::string> fault_query(const std::string& text);
+
+}  // namespace millrace::cli

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/table.h"
+
+#include <algorithm>
+
+namespace millrace::cli {
+
+Table::Table(std::vector<std::string> headings) {
+  for (std::string& heading : headings) {
+    const bool left = !heading.empty() && heading[0] == '<';
+    left_.push_back(left);
+    headings_.push_back(left ? heading.substr(1) : heading);
+  }
+}
+
+void Table::add(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
+
+std::string Table::text() const {
+  std::vector<size_t> widths;
+  for (const std::string& heading : headings_) widths.push_back(columns_of(heading));
+  for (const auto& row : rows_) {
+    for (size_t i = 0; i < widths.size(); ++i) widths[i] = std::max(widths[i], columns_of(row[i]));
+  }
+  const auto line = [&](const std::vector<std::string>& cells) {
+    std::string out;
+    for (size_t i = 0; i < cells.size(); ++i) {
+      const std::string space(widths[i] - columns_of(cells[i]), ' ');
+      if (i != 0) out += "  ";
+      out += left_[i] ? cells[i] + space : space + cells[i];
+    }
+    return out.substr(0, out.find_last_not_of(' ') + 1) + '\n';
+  };
+  std::string out = line(headings_);
+  std::vector<std::string> rule;
+  for (const size_t width : widths) rule.emplace_back(width, '-');
+  out += line(rule);
+  for (const auto& row : rows_) out += line(row);
+  return out;
+}
+
+std::string Table::markdown() const {
+  const auto line = [](const std::vector<std::string>& cells) {
+    std::string out = "|";
+    for (const std::string& cell : cells) {
+      out += ' ';
+      for (const char c : cell) out += c == '|' ? std::string("\\|") : std::string(1, c);
+      out += " |";
+    }
+    return out + '\n';
+  };
+  std::string out = line(headings_) + '|';
+  for (const bool left : left_) out += left ? "---|" : "--:|";
+  out += '\n';
+  for (const auto& row : rows_) out += line(row);
+  return out;
+}
+
+std::string Table::csv() const {
+  const auto line = [](const std::vector<std::string>& cells) {
+    std::string out;
+    for (size_t i = 0; i < cells.size(); ++i) {
+      if (i != 0) out += ',';
+      if (cells[i].find_first_of(",\"\r\n") == std::string::npos) {
+        out += cells[i];
+        continue;
+      }
+      out += '"';
+      for (const char c : cells[i]) out += c == '"' ? std::string("\"\"") : std::string(1, c);
+      out += '"';
+    }
+    return out + '\n';
+  };
+  std::string out = line(headings_);
+  for (const auto& row : rows_) out += line(row);
+  return out;
+}
+
+size_t columns_of(const std::string& text) {
+  const auto continues = [](char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; };
+  return text.size() - static_cast<size_t>(std::count_if(text.begin(), text.end(), continues));
+}
+
+std::string wrap(const std::string& text, size_t width, size_t indent) {
+  const size_t first = std::min(text.find_first_not_of(' '), text.size());
+  std::string out(first, ' ');
+  size_t column = 0;
+  for (size_t at = first; at < text.size();) {
+    size_t end = text.find(' ', at);
+    if (end == std::string::npos) end = text.size();
+    const std::string word = text.substr(at, end - at);
+    const size_t wide = columns_of(word);
+    if (column != 0 && column + 1 + wide > width) {
+      out += '\n' + std::string(indent, ' ');
+      column = indent;
+    } else if (column != 0) {
+      out += ' ';
+      ++column;
+    } else {
+      column = first;
+    }
+    out += word;
+    column += wide;
+    at = end + 1;
+  }
+  return out;
+}
+
+}  // namespace millrace::cli

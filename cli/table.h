@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// One table, printed as text for a terminal, as Markdown or as CSV.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+namespace millrace::cli {
+
+class Table {
+ public:
+  // A heading that starts with '<' is left-aligned (without the sign); others are right-aligned.
+  explicit Table(std::vector<std::string> headings);
+  // REQUIRES: as many cells as headings.
+  void add(std::vector<std::string> cells);
+  bool empty() const { return rows_.empty(); }
+
+  std::string text() const;      // two spaces between columns, a line under the headings
+  std::string markdown() const;  // '|' inside cells is escaped
+  std::string csv() const;       // RFC 4180, LF
+
+ private:
+  std::vector<std::string> headings_;
+  std::vector<bool> left_;
+  std::vector<std::vector<std::string>> rows_;
+};
+
+// Breaks `text` at spaces into lines of at most `width` columns; each line after the first starts
+// with `indent` spaces; spaces at the start are kept. UTF-8 is counted by code point.
+std::string wrap(const std::string& text, size_t width, size_t indent);
+// Columns that `text` takes.
+size_t columns_of(const std::string& text);
+
+}  // namespace millrace::cli

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/table.h"
+
+#include <gtest/gtest.h>
+
+#include "cli/statistics.h"
+
+namespace millrace::cli {
+namespace {
+
+Table example() {
+  Table table({"<port", "MB/s"});
+  table.add({"a,b", "36.9*"});
+  table.add({"say \"hi\"|", "-"});
+  return table;
+}
+
+TEST(Table, TextAlignsColumns) {
+  EXPECT_EQ(example().text(),
+            "port        MB/s\n"
+            "---------  -----\n"
+            "a,b        36.9*\n"
+            "say \"hi\"|      -\n");
+}
+
+TEST(Table, MarkdownEscapesBars) {
+  EXPECT_EQ(example().markdown(),
+            "| port | MB/s |\n"
+            "|---|--:|\n"
+            "| a,b | 36.9* |\n"
+            "| say \"hi\"\\| | - |\n");
+}
+
+TEST(Table, CsvQuotesAsRfc4180) {
+  EXPECT_EQ(example().csv(),
+            "port,MB/s\n"
+            "\"a,b\",36.9*\n"
+            "\"say \"\"hi\"\"|\",-\n");
+}
+
+TEST(Wrap, BreaksAtSpacesAndIndents) {
+  EXPECT_EQ(wrap("one two three", 7, 2), "one two\n  three");
+  EXPECT_EQ(wrap("incomprehensible a", 5, 1), "incomprehensible\n a");
+  EXPECT_EQ(wrap("  two", 5, 1), "  two");
+  EXPECT_EQ(wrap("", 5, 1), "");
+}
+
+TEST(Columns, CountsCodePoints) { EXPECT_EQ(columns_of("µs"), 2U); }
+
+TEST(Statistics, OfASample) {
+  // 2, 4, 6: mean 4, squares 4 + 0 + 4 = 8, over n - 1 = 2 gives 4, root 2.
+  const Statistics statistics = statistics_of({6, 2, 4});
+  EXPECT_EQ(statistics.count, 3U);
+  EXPECT_DOUBLE_EQ(statistics.mean, 4);
+  EXPECT_DOUBLE_EQ(statistics.deviation, 2);
+  EXPECT_DOUBLE_EQ(statistics.min, 2);
+  EXPECT_DOUBLE_EQ(statistics.median, 4);
+  EXPECT_DOUBLE_EQ(statistics.max, 6);
+  EXPECT_DOUBLE_EQ(statistics_of({1, 2}).median, 1.5);
+}
+
+TEST(Statistics, OfOneOrNoneIsZeroSpread) {
+  EXPECT_DOUBLE_EQ(statistics_of({5}).deviation, 0);
+  EXPECT_EQ(statistics_of({}).count, 0U);
+}
+
+}  // namespace
+}  // namespace millrace::cli

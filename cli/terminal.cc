@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/terminal.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "cli/interrupt.h"
+#include "cli/machine.h"
+#include "cli/values.h"
+
+namespace millrace::cli {
+
+Colour::Colour(std::FILE* file)
+    : on_((file == stdout ? stdout_is_terminal() : stderr_is_terminal()) &&
+          std::getenv("NO_COLOR") == nullptr) {}
+
+std::string Colour::paint(const char* code, const std::string& text) const {
+  return on_ ? fmt::format("\x1b[{}m{}\x1b[0m", code, text) : text;
+}
+
+ProgressBar::ProgressBar() : on_(stderr_is_terminal()) {}
+
+void ProgressBar::show(const host::RunProgress& progress) {
+  if (!on_) return;
+  const double part =
+      progress.total_bytes == 0
+          ? 0
+          : std::min(1.0, static_cast<double>(progress.bytes) /
+                              static_cast<double>(progress.total_bytes));
+  std::string tail = fmt::format(" {:3.0f} %  {} MB/s", 100 * part,
+                                 megabytes_per_s(progress.bytes_per_s));
+  if (progress.faults != 0) tail += "  " + plural(progress.faults, "fault");
+  const int room = terminal_columns() - 4 - static_cast<int>(label_.size() + tail.size());
+  const size_t width = static_cast<size_t>(std::clamp(room, 0, 40));
+  const size_t filled = static_cast<size_t>(part * static_cast<double>(width));
+  std::string bar;
+  if (width != 0) bar = " [" + std::string(filled, '#') + std::string(width - filled, ' ') + "]";
+  fmt::print(stderr, "\r\x1b[K{}{}{}", label_, bar, tail);
+  std::fflush(stderr);
+  shown_ = true;
+}
+
+void ProgressBar::clear() {
+  if (!shown_) return;
+  fmt::print(stderr, "\r\x1b[K");
+  std::fflush(stderr);
+  shown_ = false;
+}
+
+host::RunHooks ProgressBar::hooks() {
+  host::RunHooks hooks;
+  if (on_) hooks.progress = [this](const host::RunProgress& progress) { show(progress); };
+  hooks.interrupted = &interrupted();
+  return hooks;
+}
+
+}  // namespace millrace::cli

@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`millrace device pc`: its path first, a link that follows a replug, a clean end."""
+import os
+import signal
+
+import e2e
+
+with e2e.temporary_folder() as folder:
+    link = os.path.join(folder, "device")
+    with e2e.PcDevice("--link", link, "--faults", "pc:?unplug=50@65536") as device:
+        assert os.readlink(link) == device.path
+        e2e.millrace("serial", "bench", link, "--frames", 16)
+        e2e.millrace("serial", "bench", link, "--frames", 64, expect=3).says("replugged")
+        moved = e2e.read_line(device.process.stdout)
+        assert moved != device.path and os.readlink(link) == moved
+        e2e.millrace("serial", "bench", link, "--frames", 64)
+        device.process.send_signal(signal.SIGINT)
+        assert device.process.wait(e2e.DEADLINE_S) == 0
+        assert not os.path.lexists(link), "the link is left behind"
+        open(link, "w").close()
+        e2e.fails("device", "pc", "--link", link, expect=1, says=link)

@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ctrl-C prints and writes what was measured, exit 130; a killed device is reported as gone."""
+import json
+import os
+import pathlib
+import select
+import signal
+import subprocess
+
+import e2e
+
+ENDLESS = ("--frame-size", 2048, "--frames", 4000000)
+
+
+def start(port, path):
+    """A long run that is under way: the device has sent and we have read."""
+    words = [e2e.MILLRACE, "serial", "bench", port, *map(str, ENDLESS), "--json", str(path)]
+    process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    io = f"/proc/{process.pid}/io"
+    while int(pathlib.Path(io).read_text().split()[1]) < 4 << 20:  # rchar
+        assert process.poll() is None, process.communicate()
+        select.select([], [], [], 0.01)
+    return process
+
+
+with e2e.temporary_folder() as folder, e2e.PcDevice("--faults", "rate=20000000") as device:
+    path = pathlib.Path(folder) / "run.json"
+    run = start(device.path, path)
+    run.send_signal(signal.SIGINT)
+    out, err = run.communicate(timeout=e2e.DEADLINE_S)
+    assert run.returncode == 130, (run.returncode, out, err)
+    assert "MB/s" in out and "interrupted" in out and err == "", (out, err)
+    document = e2e.validate(json.loads(path.read_text()))
+    assert document["runs"][0]["end"] == "interrupted", document["runs"][0]["end"]
+    assert document["runs"][0]["in_bytes"] > 0
+
+    # kill -9 of the program: the older result stays, the port is free again.
+    before = path.read_text()
+    run = start(device.path, path)
+    run.kill()
+    run.communicate(timeout=e2e.DEADLINE_S)
+    assert path.read_text() == before and os.listdir(folder) == ["run.json"], os.listdir(folder)
+    e2e.millrace("serial", "bench", device.path, "--frames", 16)
+
+    # kill -9 of the device: what was verified until then, exit 3.
+    run = start(device.path, path)
+    device.process.kill()
+    out, err = run.communicate(timeout=e2e.DEADLINE_S)
+    assert run.returncode == 3, (run.returncode, out, err)
+    document = e2e.validate(json.loads(path.read_text()))
+    assert document["runs"][0]["end"] == "gone" and document["runs"][0]["in_bytes"] > 0
