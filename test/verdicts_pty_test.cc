@@ -9,6 +9,7 @@
 
 #include "firmware/ports/pc/pty_device.h"
 #include "millrace/host/serial_run.h"
+#include "millrace/link/stream_cursor.h"
 
 namespace millrace {
 namespace {
@@ -129,6 +130,23 @@ TEST(VerdictOnPty, ForeignWriter) {
          "\"hello\"");
   expect(run("insert=hex:41540d@40000", frames(2048, 100)), host::VerdictKind::foreign_writer,
          "ModemManager");
+}
+
+TEST(VerdictOnPty, BytesOfAnotherRun) {
+  link::StreamShape shape;
+  shape.frame_size = 2048;
+  shape.frame_count = 100;
+  link::StreamCursor cursor(shape);
+  cursor.skip(100000);
+  uint8_t old[256];
+  cursor.read(old, sizeof(old));
+  std::string insert = "insert=hex:";
+  for (const uint8_t byte : old) {
+    insert += "0123456789abcdef"[byte >> 4];
+    insert += "0123456789abcdef"[byte & 15];
+  }
+  expect(run(insert + "@0", frames(2048, 100)), host::VerdictKind::stale_bytes,
+         "256 bytes at offset 0");
 }
 
 TEST(VerdictOnPty, StaleCacheLines) {

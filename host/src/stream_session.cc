@@ -60,7 +60,7 @@ class Session {
   std::optional<SessionEnd> in_is_over(int64_t now_ns) const;
   std::optional<SessionEnd> silence(int64_t now_ns) const;
   std::optional<SessionEnd> look_around(int64_t now_ns);
-  SessionEnd begin_stop(RunEnd why, int64_t now_ns);
+  void begin_stop(RunEnd why, int64_t now_ns);
   SessionEnd run_out();
   std::optional<SessionEnd> take_out_answers(const Block& block);
   void note_foreign(std::span<const uint8_t> bytes);
@@ -240,7 +240,7 @@ std::optional<SessionEnd> Session::look_around(int64_t now_ns) {
   return silence(now_ns);
 }
 
-SessionEnd Session::begin_stop(RunEnd why, int64_t now_ns) {
+void Session::begin_stop(RunEnd why, int64_t now_ns) {
   stopping_ = why;
   stop_deadline_ns_ = now_ns + kStopWaitNs;
   if (has_out_) {
@@ -248,7 +248,6 @@ SessionEnd Session::begin_stop(RunEnd why, int64_t now_ns) {
   } else if (start_.run_id != 0) {
     Dialogue(transport_).send(link::MessageType::stop, {}, now_ns + kStopWaitNs);
   }
-  return {why, ""};
 }
 
 std::optional<SessionEnd> Session::in_is_over(int64_t now_ns) const {
