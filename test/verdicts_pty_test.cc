@@ -171,6 +171,17 @@ TEST(VerdictOnPty, LossBehindTheDevice) {
   EXPECT_THAT(r.verdict.sentence, HasSubstr("frame 20, word 0"));
 }
 
+TEST(VerdictOnPty, LossInAnAcknowledgedRunDoesNotStopIt) {
+  for (const char* faults : {"drop=512@40960", "drop=2048@40960", "classic&drop=512@42496"}) {
+    host::RunSettings settings = frames(2048, 100);
+    settings.window_frames = 1;
+    const host::RunResult r = run(faults, settings);
+    EXPECT_EQ(r.end, host::RunEnd::complete) << r.end_detail;
+    EXPECT_EQ(r.in_bytes + r.in_totals.lost_bytes, 204800u) << faults;
+    EXPECT_EQ(r.in_totals.faults, 1u) << faults;
+  }
+}
+
 TEST(VerdictOnPty, LossOfAClassicDevice) {
   expect(run("classic&drop=1000@40001", frames(2048, 100)), host::VerdictKind::lost_unattributed,
          "not known");

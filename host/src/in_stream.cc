@@ -93,10 +93,16 @@ uint64_t InStream::take_acks_due(uint64_t coming_bytes) {
   if (coming_bytes > 0 && !verifier_.in_fault()) {
     frames = std::min((verifier_.accounted_bytes() + coming_bytes) / frame_size_, frame_count_);
   }
-  // After a fault more may have been acknowledged than came.
+  // Around a fault more may have been acknowledged than came.
   const uint64_t due = frames - std::min(frames, acked_);
   acked_ += due;
   return due;
+}
+
+bool InStream::acknowledge_early() {
+  if (acked_ >= frame_count_) return false;
+  ++acked_;
+  return true;
 }
 
 void InStream::finish(bool cut_short) {

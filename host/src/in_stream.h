@@ -40,6 +40,8 @@ class InStream {
   // Frames completed and not yet acknowledged. Counts those that `coming_bytes` will complete
   // unless there is a fault in them: an acknowledgement need not wait for verification.
   uint64_t take_acks_due(uint64_t coming_bytes);
+  // Acknowledges the frame under way although it has not come whole. False: all frames are.
+  bool acknowledge_early();
   bool complete() const { return verifier_.complete(); }
   bool report_came() const { return report_came_; }
   uint64_t faults() const { return verifier_.totals().faults; }

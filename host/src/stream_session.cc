@@ -66,6 +66,7 @@ class Session {
   void note_foreign(std::span<const uint8_t> bytes);
   void write_thread();
   void report_progress(int64_t now_ns);
+  void free_waiting_device(int64_t now_ns);
   void send_acks(uint64_t coming_bytes, int64_t now_ns);
 
   Transport& transport_;
@@ -87,6 +88,7 @@ class Session {
   int64_t last_answer_ns_ = 0;
 
   int64_t now_ns_ = 0;  // as of the last block: a look at the clock per block is one too many
+  int64_t last_early_ack_ns_ = 0;
   int64_t next_tick_ns_;
   uint64_t bytes_at_tick_ = 0;
   int64_t last_tick_ns_ = 0;
@@ -210,6 +212,16 @@ void Session::send_acks(uint64_t coming_bytes, int64_t now_ns) {
   }
 }
 
+// Bytes of a frame were lost: the device waits for its acknowledgement, and the verifier for more
+// bytes to see where the stream goes on. One of them has to give way.
+void Session::free_waiting_device(int64_t now_ns) {
+  const int64_t patience = std::clamp(timeout_ns_ / 4, 50 * kMillisecond, 500 * kMillisecond);
+  if (now_ns - std::max(in_->last_stream_ns(), last_early_ack_ns_) < patience) return;
+  last_early_ack_ns_ = now_ns;
+  if (!in_->acknowledge_early()) return;
+  (void)transport_.write({&link::kAckByte, 1}, now_ns + timeout_ns_);
+}
+
 std::optional<SessionEnd> Session::after_report() const {
   if (stopping_) return SessionEnd{*stopping_, ""};
   if ((result_.counters->state & link::kRunOutTimedOut) != 0) {
@@ -236,6 +248,7 @@ std::optional<SessionEnd> Session::look_around(int64_t now_ns) {
     return SessionEnd{*stopping_, "no REPORT came after STOP"};
   }
   if (out_failed_) return gone(out_->failure());
+  if (in_ && settings_.window_frames > 0) free_waiting_device(now_ns);
   if (now_ns >= next_tick_ns_) report_progress(now_ns);
   return silence(now_ns);
 }
