@@ -9,6 +9,7 @@
 
 #include "firmware/ports/pc/pty_device.h"
 #include "millrace/host/serial_run.h"
+#include "millrace/link/stream_cursor.h"
 
 namespace millrace {
 namespace {
@@ -131,6 +132,23 @@ TEST(VerdictOnPty, ForeignWriter) {
          "ModemManager");
 }
 
+TEST(VerdictOnPty, BytesOfAnotherRun) {
+  link::StreamShape shape;
+  shape.frame_size = 2048;
+  shape.frame_count = 100;
+  link::StreamCursor cursor(shape);
+  cursor.skip(100000);
+  uint8_t old[256];
+  cursor.read(old, sizeof(old));
+  std::string insert = "insert=hex:";
+  for (const uint8_t byte : old) {
+    insert += "0123456789abcdef"[byte >> 4];
+    insert += "0123456789abcdef"[byte & 15];
+  }
+  expect(run(insert + "@0", frames(2048, 100)), host::VerdictKind::stale_bytes,
+         "256 bytes at offset 0");
+}
+
 TEST(VerdictOnPty, StaleCacheLines) {
   expect(run("stale=2@40960:4096", frames(2048, 100)), host::VerdictKind::cache_coherency,
          "2 whole 32-byte lines");
@@ -151,6 +169,17 @@ TEST(VerdictOnPty, LossBehindTheDevice) {
   const host::RunResult r = run("drop=1536@40960", frames(2048, 100));
   expect(r, host::VerdictKind::lost_behind_device, "1,536 bytes did not arrive");
   EXPECT_THAT(r.verdict.sentence, HasSubstr("frame 20, word 0"));
+}
+
+TEST(VerdictOnPty, LossInAnAcknowledgedRunDoesNotStopIt) {
+  for (const char* faults : {"drop=512@40960", "drop=2048@40960", "classic&drop=512@42496"}) {
+    host::RunSettings settings = frames(2048, 100);
+    settings.window_frames = 1;
+    const host::RunResult r = run(faults, settings);
+    EXPECT_EQ(r.end, host::RunEnd::complete) << r.end_detail;
+    EXPECT_EQ(r.in_bytes + r.in_totals.lost_bytes, 204800u) << faults;
+    EXPECT_EQ(r.in_totals.faults, 1u) << faults;
+  }
 }
 
 TEST(VerdictOnPty, LossOfAClassicDevice) {

@@ -415,6 +415,43 @@ TEST(SerialRun, LongestSilenceIsFoundWithItsPlace) {
   EXPECT_EQ(r.reads.longest_silence_offset, 20480u);
 }
 
+TEST(SerialRun, VerdictsOfFaultsAndOfSpeed) {
+  const auto verdict = [](const FakeDeviceOptions& device, uint32_t read_size = 65536) {
+    RunSettings settings = frames(512, 100);
+    settings.read_size = read_size;
+    return run(device, settings).verdict;
+  };
+  FakeDeviceOptions device;
+  EXPECT_EQ(verdict(device).kind, VerdictKind::device_bound);
+  device.blocked_share = 0.93;
+  EXPECT_EQ(verdict(device).kind, VerdictKind::link_bound);
+  EXPECT_EQ(verdict(device, 64).kind, VerdictKind::call_bound);  // chunks of 512: 8 full reads each
+  device.blocked_share = 0.3;
+  EXPECT_EQ(verdict(device).kind, VerdictKind::device_or_link_bound);
+  device.faults = {{Kind::insert, 5120, 0, "AT\r"}};
+  EXPECT_EQ(verdict(device).kind, VerdictKind::foreign_writer);
+  device.faults = {{Kind::flip, 5120}};
+  EXPECT_EQ(verdict(device).kind, VerdictKind::bit_errors);
+  device.faults = {{Kind::repeat, 5120, 512}};
+  EXPECT_EQ(verdict(device).kind, VerdictKind::duplicated);
+  device.faults = {{Kind::drop, 5120, 512}};
+  EXPECT_EQ(verdict(device).kind, VerdictKind::lost_behind_device);
+  device.discarded_bytes = 512;
+  device.longest_blocked_ms = 130;
+  EXPECT_EQ(verdict(device).kind, VerdictKind::device_discarded);
+  EXPECT_THAT(verdict(device).sentence, HasSubstr("took nothing for 130 ms"));
+}
+
+TEST(SerialRun, LossInAnAcknowledgedRunDoesNotStopIt) {
+  FakeDeviceOptions device;
+  device.faults = {{Kind::drop, 5120, 512}};
+  RunSettings settings = frames(2048, 100);
+  settings.window_frames = 1;
+  const RunResult r = run(device, settings);
+  EXPECT_EQ(r.end, RunEnd::complete);
+  EXPECT_EQ(r.in_totals.lost_bytes, 512u);
+}
+
 TEST(SerialRun, SettingsThatCannotBeRight) {
   const auto message = [](const RunSettings& settings) {
     FakeEndpoint endpoint{FakeDeviceOptions()};

@@ -60,13 +60,14 @@ class Session {
   std::optional<SessionEnd> in_is_over(int64_t now_ns) const;
   std::optional<SessionEnd> silence(int64_t now_ns) const;
   std::optional<SessionEnd> look_around(int64_t now_ns);
-  SessionEnd begin_stop(RunEnd why, int64_t now_ns);
+  void begin_stop(RunEnd why, int64_t now_ns);
   SessionEnd run_out();
   std::optional<SessionEnd> take_out_answers(const Block& block);
   void note_foreign(std::span<const uint8_t> bytes);
   void write_thread();
   void report_progress(int64_t now_ns);
-  void send_acks();
+  void free_waiting_device(int64_t now_ns);
+  void send_acks(uint64_t coming_bytes, int64_t now_ns);
 
   Transport& transport_;
   Clock& clock_;
@@ -87,6 +88,7 @@ class Session {
   int64_t last_answer_ns_ = 0;
 
   int64_t now_ns_ = 0;  // as of the last block: a look at the clock per block is one too many
+  int64_t last_early_ack_ns_ = 0;
   int64_t next_tick_ns_;
   uint64_t bytes_at_tick_ = 0;
   int64_t last_tick_ns_ = 0;
@@ -189,22 +191,35 @@ std::optional<SessionEnd> Session::read_step() {
 }
 
 std::optional<SessionEnd> Session::take(const Block& block) {
+  // First the acknowledgement, then verification, while the device makes the next frame.
+  const bool acknowledge = settings_.window_frames > 0;
+  if (acknowledge) send_acks(block.bytes.size(), block.arrival_ns);
   in_->take(block);
+  if (acknowledge) send_acks(0, block.arrival_ns);  // frames that a fault had hidden
   last_answer_ns_ = block.arrival_ns;
-  if (settings_.window_frames > 0) send_acks();
   if (in_->report_came()) return after_report();
   return std::nullopt;
 }
 
-void Session::send_acks() {
+void Session::send_acks(uint64_t coming_bytes, int64_t now_ns) {
   uint8_t acks[256];
-  for (uint64_t due = in_->take_acks_due(); due > 0;) {
+  for (uint64_t due = in_->take_acks_due(coming_bytes); due > 0;) {
     const size_t n = static_cast<size_t>(std::min<uint64_t>(due, sizeof(acks)));
     std::fill_n(acks, n, link::kAckByte);
     // A write that fails shows up in the next read.
-    (void)transport_.write({acks, n}, in_->last_arrival_ns() + timeout_ns_);
+    (void)transport_.write({acks, n}, now_ns + timeout_ns_);
     due -= n;
   }
+}
+
+// Bytes of a frame were lost: the device waits for its acknowledgement, and the verifier for more
+// bytes to see where the stream goes on. One of them has to give way.
+void Session::free_waiting_device(int64_t now_ns) {
+  const int64_t patience = std::clamp(timeout_ns_ / 4, 50 * kMillisecond, 500 * kMillisecond);
+  if (now_ns - std::max(in_->last_stream_ns(), last_early_ack_ns_) < patience) return;
+  last_early_ack_ns_ = now_ns;
+  if (!in_->acknowledge_early()) return;
+  (void)transport_.write({&link::kAckByte, 1}, now_ns + timeout_ns_);
 }
 
 std::optional<SessionEnd> Session::after_report() const {
@@ -233,11 +248,12 @@ std::optional<SessionEnd> Session::look_around(int64_t now_ns) {
     return SessionEnd{*stopping_, "no REPORT came after STOP"};
   }
   if (out_failed_) return gone(out_->failure());
+  if (in_ && settings_.window_frames > 0) free_waiting_device(now_ns);
   if (now_ns >= next_tick_ns_) report_progress(now_ns);
   return silence(now_ns);
 }
 
-SessionEnd Session::begin_stop(RunEnd why, int64_t now_ns) {
+void Session::begin_stop(RunEnd why, int64_t now_ns) {
   stopping_ = why;
   stop_deadline_ns_ = now_ns + kStopWaitNs;
   if (has_out_) {
@@ -245,7 +261,6 @@ SessionEnd Session::begin_stop(RunEnd why, int64_t now_ns) {
   } else if (start_.run_id != 0) {
     Dialogue(transport_).send(link::MessageType::stop, {}, now_ns + kStopWaitNs);
   }
-  return {why, ""};
 }
 
 std::optional<SessionEnd> Session::in_is_over(int64_t now_ns) const {

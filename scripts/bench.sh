@@ -1,0 +1,14 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Runs every benchmark of a build folder, one after the other: the figures of docs/benchmarking.md.
+# usage: scripts/bench.sh [BUILD_FOLDER] [ROUNDS]
+set -eu
+build=${1:-build/release}
+rounds=${2:-5}
+if [ ! -x "$build/bench/verify_speed" ]; then
+  echo "bench: $build/bench holds no benchmarks: run make bench" >&2
+  exit 2
+fi
+echo "load average before: $(cut -d ' ' -f 1-3 /proc/loadavg 2>/dev/null || echo unknown)"
+"$build/bench/verify_speed"
+"$build/bench/serial_clients" "$rounds"
