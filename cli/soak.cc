@@ -87,7 +87,8 @@ class Soak {
       if (name == "reopen") reopen();
       if (name == "replug") replug();
       if (phase_.failed_runs != 0) phase_.status = SoakStatus::failed;
-      if (phase_.runs != 0 || phase_.status == SoakStatus::not_run) result_.phases.push_back(phase_);
+      if (phase_.runs != 0 || phase_.status == SoakStatus::not_run)
+        result_.phases.push_back(phase_);
       if (over_) break;
     }
     return std::move(result_);
@@ -102,8 +103,8 @@ class Soak {
 
   void burst() {
     RunSettings settings = settings_;
-    settings.frame_count = std::max<uint32_t>(1, (plan_.quick ? 1U << 20 : 16U << 20) /
-                                                     settings.frame_size);
+    settings.frame_count =
+        std::max<uint32_t>(1, (plan_.quick ? 1U << 20 : 16U << 20) / settings.frame_size);
     QuietEndpoint quiet(endpoint_, plan_.quick ? 300 : 3000, hooks_.interrupted);
     for (int i = 0; i < (plan_.quick ? 2 : 5) && !over_; ++i) measure(quiet, settings);
   }

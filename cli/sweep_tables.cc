@@ -43,8 +43,8 @@ Table sweep_table(const SweepResult& sweep) {
 }
 
 Table sweep_details(const SweepResult& sweep) {
-  Table table({"frame B", "<ack", "frames", "MB/s", "+- SD", "min", "frames/s", "reads/s",
-               "failed", "<verdict"});
+  Table table({"frame B", "<ack", "frames", "MB/s", "+- SD", "min", "frames/s", "reads/s", "failed",
+               "<verdict"});
   for (const SweepCell& cell : sweep.cells) {
     if (cell.runs.empty()) continue;
     const Statistics rate = cell.rate();

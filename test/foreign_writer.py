@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A modem probe sent to the device by another program is counted, quoted and harmless."""
+import os
+import tty
+
+import e2e
+
+with e2e.PcDevice() as device:
+    fd = os.open(device.path, os.O_RDWR | os.O_NOCTTY)
+    tty.setraw(fd)
+    os.write(fd, b"AT\r\n")
+    os.close(fd)
+    outcome, document = e2e.measure("serial", "bench", device.path, "--frames", 16)
+    counters = document["runs"][0]["device"]["counters"]
+    assert counters["foreign_bytes"] == 4, counters
+    assert bytes.fromhex(counters["first_foreign_hex"]) == b"AT\r\n", counters
+    outcome.says("4 bytes that are no part of this protocol", '"AT.."')
