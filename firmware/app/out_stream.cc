@@ -9,6 +9,10 @@ namespace millrace::firmware {
 static_assert(std::is_trivially_destructible<link::StreamVerifier>::value,
               "start() makes one over the other");
 
+// Nothing between a host and a device holds more than some 100 KB, and a search costs the
+// Cortex-M7 about 20 cycles a word: 35 ms for this much.
+constexpr uint64_t kSearchBytes = 4u << 20;
+
 void OutStream::start(const link::StreamShape& shape, void* context,
                       void (*message_sink)(void* context, const link::Message& message)) {
   context_ = context;
@@ -19,7 +23,9 @@ void OutStream::start(const link::StreamShape& shape, void* context,
   sink.context = this;
   sink.on_fault = &OutStream::on_fault;
   sink.on_message = &OutStream::on_message;
-  new (storage_) link::StreamVerifier(shape, sink);
+  link::VerifierLimits limits;
+  limits.search_bytes = kSearchBytes;
+  new (storage_) link::StreamVerifier(shape, sink, limits);
   started_ = true;
 }
 

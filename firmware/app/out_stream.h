@@ -18,6 +18,7 @@ class OutStream {
   void reset() { started_ = false; }
   // These REQUIRE start() before.
   void feed(const uint8_t* data, size_t size) { verifier().feed(data, size); }
+  void settle() { verifier().settle(); }
   void finish() { verifier().finish(); }
   bool complete() const { return verifier().complete(); }
   uint64_t frames_complete() const { return verifier().frames_complete(); }

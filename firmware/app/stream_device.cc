@@ -19,6 +19,7 @@ namespace millrace::firmware {
 namespace {
 
 constexpr uint64_t kOutSilenceUs = 2'000'000;
+constexpr uint64_t kOutSettleUs = 100'000;
 constexpr uint32_t kIdleInRunUs = 1'000;
 constexpr uint32_t kIdleUs = 50'000;
 constexpr uint16_t kMaxWindow = 0xffff;
@@ -94,6 +95,7 @@ void StreamDevice::receive_commands() {
 
 void StreamDevice::receive_out() {
   last_out_us_ = time_us_;
+  out_settled_ = false;
   const uint8_t* data = rx_ + rx_at_;
   size_t size = rx_size_ - rx_at_;
   const size_t probe_end = parser_.scan_for_probe(data, size);
@@ -251,6 +253,7 @@ void StreamDevice::start_run(State state, const link::RunRequest& request) {
   end_state_ = 0;
   stop_requested_ = counters_requested_ = out_ended_ = false;
   run_start_us_ = run_end_us_ = counters_sent_us_ = last_out_us_ = time_us_;
+  out_settled_ = false;
   writer_.start_run(request.discard_mode, uint64_t{request.discard_after_ms} * 1000, time_us_);
 
   in_.start({request.seed, request.frame_size, request.frame_count}, request.discard_mode);
@@ -280,6 +283,12 @@ void StreamDevice::end_run() {
 
 // Acknowledges OUT frames, and notices the end of the OUT stream.
 void StreamDevice::settle_out() {
+  const uint64_t silence_us = time_us_ - last_out_us_;
+  if (!out_settled_ && silence_us >= kOutSettleUs) {
+    // A host that waits for an acknowledgement must not wait for a fault to be understood.
+    out_.settle();
+    out_settled_ = true;
+  }
   if (run_.direction == link::Direction::out && run_.window_frames > 0) {
     const uint64_t owed = out_.frames_complete() - acks_sent_;
     const size_t free = messages_.free_bytes();
@@ -295,8 +304,7 @@ void StreamDevice::settle_out() {
     out_active_ = false;
     return;
   }
-  const bool silent = time_us_ - last_out_us_ >= kOutSilenceUs;
-  if (!out_ended_ && !silent) return;
+  if (!out_ended_ && silence_us < kOutSilenceUs) return;
   if (!out_ended_ && !out_.complete()) end_state_ |= link::kRunOutTimedOut;
   out_.finish();
   out_active_ = false;

@@ -99,6 +99,7 @@ class StreamDevice {
   bool out_active_ = false;  // OUT bytes are expected
   bool out_ended_ = false;   // END has come
   uint64_t last_out_us_ = 0;
+  bool out_settled_ = false;  // the verifier was told of the silence
   uint64_t run_start_us_ = 0;
   uint64_t run_end_us_ = 0;
   uint64_t counters_sent_us_ = 0;

@@ -195,10 +195,10 @@ bool StreamVerifier::settle_stale_in_place(const Resync& found) {
 // Takes the front of the window for bytes that are not of the stream, or damaged.
 void StreamVerifier::note_foreign(size_t size) {
   if (size == 0) return;
-  for (size_t i = 0; i < size; ++i) {
-    if (!is_text(window_[i])) foreign_is_text_ = false;
-    if (sample_size_ < sizeof(sample_)) sample_[sample_size_++] = window_[i];
+  for (size_t i = 0; i < size && sample_size_ < sizeof(sample_); ++i) {
+    sample_[sample_size_++] = window_[i];
   }
+  for (size_t i = 0; i < size && foreign_is_text_; ++i) foreign_is_text_ = is_text(window_[i]);
   if (foreign_ == 0) in_place_ = at_;
   foreign_bits_ += differing_bits(window_, size, in_place_);
   in_place_.skip(size);

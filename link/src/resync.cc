@@ -102,9 +102,11 @@ uint32_t differing_bits(const uint8_t* window, size_t size, StreamCursor stream)
   for (size_t done = 0; done < size;) {
     const size_t step = smaller(sizeof(expected), size - done);
     stream.read(expected, step);
-    for (size_t i = 0; i < step; ++i) {
-      bits += count_bits(static_cast<uint32_t>(window[done + i] ^ expected[i]));
+    size_t i = 0;
+    for (; i + 4 <= step; i += 4) {
+      bits += count_bits(load_le32(window + done + i) ^ load_le32(expected + i));
     }
+    for (; i < step; ++i) bits += count_bits(uint32_t{window[done + i]} ^ expected[i]);
     done += step;
   }
   return bits;

@@ -4,10 +4,10 @@
 //   2..   damage in place; every place within 504 bytes (a hash table); then both ways through the
 //         stream: 4 KB with 64 bytes received, 16 KB with 128, ... 4 MB with 1,024, and
 //         limits.search_bytes with a full window.
-// While foreign bytes go on, the k-th further half window is looked for within 1 KB times the
-// largest power of 2 that divides k: places within r bytes are looked at once every r bytes, which
-// bounds the work at 11 bytes of stream each way per received byte. Across faults the far searches
-// draw on a credit that received bytes earn.
+// While foreign bytes go on, each further window is looked for nearby, and the k-th one within 256
+// bytes times the largest power of 2 that divides k, if k is a multiple of 16: places within r bytes
+// are looked at once every 6 r bytes, which bounds the work at 1.2 bytes of stream each way per
+// received byte. Across faults the far searches draw on a credit that received bytes earn.
 #include "millrace/link/stream_verifier.h"
 #include "resync.h"
 #include "verifier_limits.h"
@@ -18,6 +18,8 @@ namespace {
 
 constexpr uint64_t kFreeRadius = 64 * 1024;
 constexpr size_t kTextProof = 16;
+// How near the stream is looked for after dropped bytes: a sparse table makes a miss cheap.
+constexpr size_t kFloodBytes = 128;
 // With 512 bytes, so that a burst of flipped bits up to that length is one fault.
 constexpr size_t kBitStage = 5;
 
@@ -81,31 +83,29 @@ bool StreamVerifier::search_return(size_t size, Resync* out) {
 }
 
 bool StreamVerifier::search_local(size_t stage, size_t size, Resync* out) {
+  const size_t first = foreign_ > 0 && searched_ < size ? searched_ : 0;
+  const uint8_t* const window = window_ + first;
   size_t index = kNowhere;
-  const StreamCursor in_place = foreign_ == 0 ? at_ : in_place_;
+  StreamCursor in_place = foreign_ == 0 ? at_ : in_place_;
+  in_place.skip(first);
   const size_t key = foreign_ == 0 ? kShortKey : kLocalKey;
-  const size_t same = find_in_place(window_, size, in_place, available(in_place), key);
+  const size_t same = find_in_place(window, size - first, in_place, available(in_place), key);
   if (same != kNowhere) {
     index = same;
     out->stream = in_place;
     out->stream.skip(same);
   }
-  read_expected(at_, kLocalBytes + kLocalKey);
-  LocalMatch match = find_among(window_, size, expected_, expected_size_, slots_);
-  if (match.index < index) {
+  const StreamCursor* const anchors[2] = {&at_, &high_};
+  for (size_t i = 0; i < (place_ == Place::normal ? 1 : 2); ++i) {
+    read_expected(*anchors[i], (foreign_ == 0 ? kLocalBytes : kFloodBytes) + kLocalKey);
+    const LocalMatch match =
+        find_among(window, size - first, expected_, expected_size_, slots_);
+    if (match.index >= index) continue;
     index = match.index;
-    out->stream = at_;
+    out->stream = *anchors[i];
     out->stream.skip(match.skip);
   }
-  if (place_ != Place::normal) {
-    read_expected(high_, kLocalBytes + kLocalKey);
-    match = find_among(window_, size, expected_, expected_size_, slots_);
-    if (match.index < index) {
-      index = match.index;
-      out->stream = high_;
-      out->stream.skip(match.skip);
-    }
-  }
+  if (index != kNowhere) index += first;
   out->index = index;
   if (index == kNowhere) {
     // A line that drops one bit of every byte leaves few bytes equal, but most bits.
@@ -134,7 +134,7 @@ void StreamVerifier::search_source(size_t size, Resync* out) {
 }
 
 bool StreamVerifier::search_far(size_t size, uint64_t radius, Resync* out) {
-  if (size < kLeastFarKey) return false;
+  if (size < kLeastFarKey || radius == 0) return false;
   FarSearch search{window_, size, size < kFarKey ? kLeastFarKey : kFarKey, 0, 0, 0};
   FarMatch match{0, at_};
   bool found = look_far(&search, stood(), radius, &match);
@@ -175,7 +175,8 @@ uint64_t StreamVerifier::stage_radius(size_t stage) {
     if (stage + 1 < kStages) return smaller(kRadius[stage], limits_.search_bytes);
     return limits_.search_bytes;
   }
-  uint64_t radius = 1024;
+  if (slides_ % 16 != 0) return 0;
+  uint64_t radius = 256;
   for (uint64_t k = slides_; (k & 1) == 0 && radius < limits_.search_bytes; k >>= 1) radius *= 2;
   return smaller(radius, limits_.search_bytes);
 }

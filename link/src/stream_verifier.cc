@@ -5,7 +5,7 @@
 // each time with a search that looks further (resync_stage.cc), so that a damaged byte is settled
 // after a few more bytes and a loss of megabytes after a full window; and because only these sizes
 // count, cutting the input differently changes no result. Foreign bytes are dropped from the front
-// of a full window, by halves.
+// of a full window; the last 512 stay.
 //
 // Control messages are transparent: wherever a complete one stands in the window, it is delivered
 // and taken out as if it had never been there. As the stream has no marks, a message can begin with
@@ -24,12 +24,11 @@
 
 #include <string.h>
 
+#include "resync.h"
 #include "verifier_limits.h"
 
 namespace millrace::link {
 namespace {
-
-constexpr size_t kKeptBytes = 1024;
 
 uint64_t first_credit(const VerifierLimits& limits) { return 8 * limits.search_bytes; }
 
@@ -148,6 +147,7 @@ void StreamVerifier::reach_limit() {
 void StreamVerifier::begin_fault() {
   stage_ = 0;
   scanned_ = 0;
+  searched_ = 0;
   sample_size_ = 0;
   foreign_ = 0;
   foreign_bits_ = 0;
@@ -213,6 +213,7 @@ bool StreamVerifier::take_message(bool last) {
     memmove(window_ + i, window_ + i + size, window_size_ - i);
     remember_removed(i, size);
     scanned_ = i;
+    if (searched_ + kLocalKey > i) searched_ = i > kLocalKey ? i - kLocalKey : 0;
     matched_run_ = 0;
     looked_back_at_ = ~uint64_t{0};
     if (foreign_ == 0) {
@@ -281,6 +282,7 @@ void StreamVerifier::consume(size_t size) {
   window_size_ -= size;
   memmove(window_, window_ + size, window_size_);
   scanned_ = scanned_ > size ? scanned_ - size : 0;
+  searched_ = searched_ > size ? searched_ - size : 0;
   size_t kept = 0;
   for (size_t i = 0; i < removed_count_; ++i) {
     if (removed_[i].index <= size) {
@@ -294,6 +296,7 @@ void StreamVerifier::consume(size_t size) {
 }
 
 void StreamVerifier::slide() {
+  searched_ = window_size_ - kLocalKey;
   note_foreign(window_size_ - kKeptBytes);
   consume(window_size_ - kKeptBytes);
   ++slides_;

@@ -105,7 +105,7 @@ class Script {
 
   void repeat(size_t size) {
     if (at_ < size || at_ + 100 > end_ || stream_[at_ - size] == stream_[at_]) return;
-    if (in_fresh_hole(std::max(at_ - size, hole_begin_))) return;
+    if (touches_fresh_hole(at_ - size, size)) return;
     tell({FaultKind::duplicated, at_, 0, size, 0, at_ - size, 0, false, {}});
     totals_.duplicated_bytes += size;
     append(&arrived_, slice(stream_, at_ - size, at_));
@@ -143,7 +143,7 @@ class Script {
     // A piece that runs into its place is a repetition; one from near ahead is taken for a loss.
     if (source <= at_ + 600 && behind >= at_) return;
     if (stream_[source] == stream_[at_] || stream_[behind] == stream_[at_]) return;
-    if (in_fresh_hole(source)) return;
+    if (touches_fresh_hole(source, size)) return;
     tell({FaultKind::stale, at_, 0, size, 0, source, 0, false, {}});
     totals_.duplicated_bytes += size;
     append(&arrived_, slice(stream_, source, behind));
@@ -157,7 +157,7 @@ class Script {
     const size_t from = at_ + align;
     if (from < size + 100) return;
     const size_t source = draw(static_cast<uint32_t>(from - size));
-    if (source + size > from || in_fresh_hole(source)) return;
+    if (source + size > from || touches_fresh_hole(source, size)) return;
     // Not the same byte on both sides anywhere at the edges, but for a few by chance.
     size_t lead = 0;
     while (stream_[from + lead] == stream_[source + lead]) ++lead;
@@ -196,8 +196,8 @@ class Script {
  private:
   // Bytes from a hole that follow a few bytes from behind it could as well be the stream going on
   // after these few bytes came too early.
-  bool in_fresh_hole(size_t offset) const {
-    return offset >= hole_begin_ && offset < hole_end_ && at_ < hole_end_ + 4096;
+  bool touches_fresh_hole(size_t from, size_t size) const {
+    return from < hole_end_ && from + size > hole_begin_ && at_ < hole_end_ + 4096;
   }
 
   Bytes sample(size_t from, size_t size) const { return slice(stream_, from, from + size); }

@@ -11,6 +11,9 @@ namespace millrace::link {
 inline constexpr size_t kStages = 8;
 inline constexpr size_t kStageBytes[kStages] = {6, 22, 64, 128, 256, 512, 1024, 2048};
 
+// What stays in the window when foreign bytes are dropped: more than the longest message.
+inline constexpr size_t kKeptBytes = 512;
+
 inline constexpr uint64_t kHoldBytes = 4096;
 inline constexpr uint64_t kHoldBytesAtStart = 256 * 1024;
 inline constexpr uint64_t kSureJump = 512;

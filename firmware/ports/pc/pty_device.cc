@@ -24,6 +24,9 @@ namespace {
 // Before an unplug the host gets this long to read what was sent before it, so that where the
 // stream ends does not depend on the scheduler.
 constexpr uint32_t kDrainUs = 2'000'000;
+// A reader that has emptied the line discipline has not yet asked for what is behind it; so once is
+// not enough when more was written than the line discipline holds.
+constexpr int kDrainedTimes = 20;
 constexpr char kGarbage[] = "ERROR: unknown command\r\n";
 
 unsigned input_modes(const ByteMangling& mangling) {
@@ -45,6 +48,7 @@ struct PtyDevice::State {
   void make_device();
   void carry_out(const LinkEvent& event);
   void replug(uint32_t after_ms);
+  void wait_drained();
   void wait_us(uint64_t us);
   void answer_rubbish();
   void publish_path(const std::string& new_path);
@@ -132,10 +136,7 @@ void PtyDevice::State::carry_out(const LinkEvent& event) {
 }
 
 void PtyDevice::State::replug(uint32_t after_ms) {
-  const uint32_t start_us = port.now_us();
-  while (!stopping && !port.pty().drained() && port.now_us() - start_us < kDrainUs) {
-    port.pause(500);
-  }
+  wait_drained();
   // The new terminal is made before the old one goes, or it would get the same name.
   Pty next;
   std::string error;
@@ -152,6 +153,15 @@ void PtyDevice::State::replug(uint32_t after_ms) {
   wait_us(uint64_t{after_ms} * 1000);
   make_link(port.pty().path(), &error);
   publish_path(port.pty().path());
+}
+
+void PtyDevice::State::wait_drained() {
+  const uint32_t start_us = port.now_us();
+  int times = 0;
+  while (!stopping && times < kDrainedTimes && port.now_us() - start_us < kDrainUs) {
+    times = port.pty().drained() ? times + 1 : 0;
+    port.pause(500);
+  }
 }
 
 void PtyDevice::State::wait_us(uint64_t us) {

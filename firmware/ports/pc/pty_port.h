@@ -27,7 +27,8 @@ class Pty {
 
   int master() const { return master_; }
   const std::string& path() const { return path_; }  // of the slave
-  // A host has read everything that was written.
+  // A host has read everything that was written, if that was no more than 4 KB; after more than
+  // that it may be true for a moment before the end.
   bool drained() const;
   // Adds flags such as ICRNL to the input modes of the terminal, as a host does that forgot raw
   // mode: the kernel mangles what comes after.

@@ -172,7 +172,8 @@ class StreamVerifier {
   uint8_t stage_ = 0;
   uint8_t sample_size_ = 0;
   uint8_t removed_count_ = 0;
-  size_t scanned_ = 0;  // window bytes before this begin no message
+  size_t scanned_ = 0;   // window bytes before this begin no message
+  size_t searched_ = 0;  // window bytes before this were not found nearby
   uint8_t sample_[64];
   Removed removed_[kMaxRemoved];
   size_t window_size_ = 0;

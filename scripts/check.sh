@@ -1,0 +1,20 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# What CI checks besides tests: format, includes, clang-tidy on what changed.
+# MILLRACE_TIDY_BASE: the commit to compare with (default: 30 commits back, or everything).
+set -eu
+cd "$(dirname "$0")/.."
+
+git ls-files '*.cc' '*.h' | xargs clang-format-14 --dry-run -Werror
+echo "format: ok"
+python3 scripts/check_includes.py
+
+base=${MILLRACE_TIDY_BASE:-$(git rev-parse -q --verify HEAD~30 || git hash-object -t tree /dev/null)}
+cmake --preset release >/dev/null
+# Windows sources and microcontroller sources are compiled by the cross builds alone.
+files=$(git diff --name-only --diff-filter=d "$base" -- '*.cc' |
+  grep -v -e '/windows/' -e 'ports/teensyduino/' -e 'ports/template/' || true)
+if [ -n "$files" ]; then
+  echo "$files" | xargs -P "$(nproc)" -n 4 clang-tidy-14 -p build/release --quiet 2>/dev/null
+  echo "clang-tidy: $(echo "$files" | wc -l) files ok"
+fi

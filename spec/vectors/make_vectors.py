@@ -1,0 +1,262 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Writes the vectors of this folder from the text of ../classic_stream.md and ../stream.md alone.
+
+Independent of the C++ code: it shares nothing with link/.  usage: make_vectors.py [--check]
+--check writes nothing and exits 1 if a file differs from what would be written; it takes the two
+outputs far in the stream for granted, which alone need a minute.
+"""
+import os
+import struct
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+MASK = 0xFFFFFFFF
+FAR = 1000000
+
+
+def rot(x, k):
+    return ((x << k) | (x >> (32 - k))) & MASK
+
+
+def jsf32(seed):
+    """Yields the outputs of JSF32 (two rotates), the first 20 discarded."""
+    a, b, c, d = 0xF1EA5EED, seed, seed, seed
+    n = 0
+    while True:
+        e = (a - rot(b, 27)) & MASK
+        a = b ^ rot(c, 17)
+        b = (c + d) & MASK
+        c = (d + e) & MASK
+        d = (e + a) & MASK
+        if n >= 20:
+            yield d
+        n += 1
+
+
+def frames(seed, size, count):
+    """The bytes of `count` frames of `size` bytes; the last word of a frame is cut."""
+    words = jsf32(seed)
+    out = []
+    for _ in range(count):
+        data = b"".join(struct.pack("<I", next(words)) for _ in range((size + 3) // 4))
+        out.append(data[:size])
+    return out
+
+
+def crc32c(data):
+    crc = MASK
+    for byte in data:
+        crc ^= byte
+        for _ in range(8):
+            crc = (crc >> 1) ^ (0x82F63B78 if crc & 1 else 0)
+    return crc ^ MASK
+
+
+def message(kind, payload):
+    head = bytes([0xF1, 0x4D, 0x52, 0x5A, 1, kind]) + struct.pack("<H", len(payload)) + payload
+    return head + struct.pack("<I", crc32c(head))
+
+
+def make_jsf32(far):
+    lines = ["# seed index value: output number `index` (from 0) of JSF32, decimal"]
+    for seed, indexes in (
+        (42, list(range(12)) + [4096, 4480, 60945408, 60945792]),
+        (0, [0, 1, 2, 3, 1000]),
+        (1, [0, 1, 2, 3, 1000]),
+        (0xFFFFFFD5, [0, 1, 2, 3, 1000]),  # ~42: the OUT stream of seed 42
+        (0xFFFFFFFF, [0, 1, 1000]),
+    ):
+        wanted = set(i for i in indexes if far or i < FAR)
+        last = max(wanted)
+        for index, value in enumerate(jsf32(seed)):
+            if index in wanted:
+                lines.append(f"{seed} {index} {value}")
+            if index == last:
+                break
+    return lines
+
+
+def make_classic(_):
+    lines = ["# handshake SIZE COUNT ACK HEX: the nine bytes, and their fields"]
+    for size, count, ack in (
+        (2048, 131072, 0),
+        (128, 1048576, 1),
+        (4096, 1, 0),
+        (1, 1, 255),
+        (1021, 0, 0),
+        (0xFFFFFFFF, 0xFFFFFFFE, 6),
+    ):
+        data = struct.pack("<IIB", size, count, ack)
+        lines.append(f"handshake {size} {count} {ack} {data.hex()}")
+    probe = b"".join(
+        bytes([ord(a)]) + bytes(7) + bytes([ord(b)]) for a, b in ("MI", "LL", "RA", "CE")
+    )
+    lines.append("# probe HEX: the 36 bytes of spec/stream.md")
+    lines.append(f"probe {probe.hex()}")
+    lines.append("# frames SEED SIZE HEX...: the first frames of that size, the first 64 bytes of each")
+    for seed, size, count in (
+        (42, 1, 12),
+        (42, 2, 8),
+        (42, 3, 8),
+        (42, 4, 6),
+        (42, 5, 6),
+        (42, 13, 5),
+        (42, 64, 3),
+        (42, 127, 4),
+        (42, 1021, 4),
+        (42, 2048, 4),
+        (0xFFFFFFD5, 13, 4),
+    ):
+        shown = " ".join(frame[:64].hex() for frame in frames(seed, size, count))
+        lines.append(f"frames {seed} {size} {shown}")
+    return lines
+
+
+HELLO = (
+    "version:B capabilities:B max_window_frames:H session_id:I boot_counter:I usb_speed_mbit:I "
+    "tx_buffer_bytes:I rx_buffer_bytes:I firmware_name:24 firmware_version:16 board:24 "
+    "max_frame_bytes:I"
+)
+RUN = (
+    "session_id:I run_id:I direction:B flags:B window_frames:H frame_size:I frame_count:I seed:I "
+    "counters_interval_ms:I discard_after_ms:I"
+)
+STARTED = "session_id:I run_id:I status:B reason:31"
+COUNTERS = (
+    "session_id:I run_id:I boot_counter:I state:I in_offered_bytes:Q in_accepted_bytes:Q "
+    "in_discarded_bytes:Q short_writes:I discards:I longest_blocked_us:I frames_sent:I "
+    "total_blocked_us:Q run_us:Q acks_received:I out_frames:I out_received_bytes:Q "
+    "out_verified_bytes:Q out_lost_bytes:Q out_duplicated_bytes:Q out_inserted_bytes:Q "
+    "out_altered_bytes:Q out_faults:I out_first_fault_kind:I out_first_fault_offset:Q "
+    "foreign_bytes:I first_foreign:x16 dropped_handshakes:I"
+)
+KINDS = {
+    "HELLO": (1, HELLO),
+    "RUN": (2, RUN),
+    "STARTED": (3, STARTED),
+    "REPORT": (4, COUNTERS),
+    "COUNTERS": (5, COUNTERS),
+    "GET_COUNTERS": (6, ""),
+    "STOP": (7, ""),
+    "END": (8, ""),
+}
+
+
+def encode(layout, values):
+    out = b""
+    for field in layout.split():
+        name, kind = field.split(":")
+        value = values[name]
+        if kind.startswith("x"):
+            out += bytes.fromhex(value)
+        elif kind.isdigit():
+            out += value.encode().ljust(int(kind), b"\0")
+        else:
+            out += struct.pack("<" + kind, value)
+    return out
+
+
+def counters(base):
+    """Every field another value, so that two that are swapped are noticed."""
+    values = {}
+    for i, field in enumerate(COUNTERS.split()):
+        name, kind = field.split(":")
+        values[name] = base + i if kind == "I" else (base << 32) + (i << 24) + i
+    values["first_foreign"] = "41540d0a" + "00" * 12
+    return values
+
+
+def make_stream(_):
+    lines = ["# NAME HEX field=value...: one message a line; text fields in double quotes"]
+    zero = {f.split(":")[0]: 0 for f in COUNTERS.split()}
+    zero["first_foreign"] = "00" * 16
+    cases = [
+        (
+            "HELLO",
+            dict(
+                version=1, capabilities=15, max_window_frames=64, session_id=0x12345678,
+                boot_counter=3, usb_speed_mbit=480, tx_buffer_bytes=8192, rx_buffer_bytes=4096,
+                firmware_name="millrace-stream", firmware_version="0.1.0", board="Teensy 4.1",
+                max_frame_bytes=65536,
+            ),
+        ),
+        (
+            "HELLO",
+            dict(
+                version=1, capabilities=0, max_window_frames=0, session_id=0xFFFFFFFF,
+                boot_counter=0, usb_speed_mbit=0, tx_buffer_bytes=1, rx_buffer_bytes=2,
+                firmware_name="a" * 24, firmware_version="b" * 16, board="c" * 24,
+                max_frame_bytes=0xFFFFFFFF,
+            ),
+        ),
+        (
+            "RUN",
+            dict(
+                session_id=0x12345678, run_id=7, direction=1, flags=0, window_frames=0,
+                frame_size=2048, frame_count=131072, seed=42, counters_interval_ms=0,
+                discard_after_ms=0,
+            ),
+        ),
+        (
+            "RUN",
+            dict(
+                session_id=1, run_id=0xFFFFFFFF, direction=3, flags=1, window_frames=0xFFFF,
+                frame_size=1021, frame_count=1, seed=0xFFFFFFD5, counters_interval_ms=250,
+                discard_after_ms=120,
+            ),
+        ),
+        ("STARTED", dict(session_id=0x12345678, run_id=7, status=0, reason="")),
+        (
+            "STARTED",
+            dict(session_id=9, run_id=10, status=6, reason="discard needs direction 1 or 3."),
+        ),
+        ("REPORT", counters(0x01020300)),
+        ("REPORT", zero),
+        ("COUNTERS", counters(0xA0B0C000)),
+        ("GET_COUNTERS", {}),
+        ("STOP", {}),
+        ("END", {}),
+    ]
+    for name, values in cases:
+        kind, layout = KINDS[name]
+        data = message(kind, encode(layout, values))
+        fields = []
+        for field in layout.split():
+            key, form = field.split(":")
+            value = values[key]
+            fields.append(f'{key}="{value}"' if form.isdigit() else f"{key}={value}")
+        lines.append(" ".join([name, data.hex()] + fields))
+    return lines
+
+
+def is_far(line):
+    words = line.split()
+    return len(words) == 3 and words[1].isdigit() and int(words[1]) >= FAR
+
+
+def main():
+    check = sys.argv[1:] == ["--check"]
+    if sys.argv[1:] and not check:
+        sys.exit("usage: make_vectors.py [--check]")
+    wrong = []
+    for name, make in (
+        ("jsf32.txt", make_jsf32),
+        ("classic_stream.txt", make_classic),
+        ("stream.txt", make_stream),
+    ):
+        path = os.path.join(HERE, name)
+        lines = make(not check)
+        if check:
+            with open(path, encoding="utf-8") as file:
+                if [line for line in file.read().split("\n") if not is_far(line)] != lines + [""]:
+                    wrong.append(name)
+        else:
+            with open(path, "w", encoding="utf-8", newline="\n") as file:
+                file.write("\n".join(lines) + "\n")
+    if wrong:
+        sys.exit("differs from what make_vectors.py makes: " + ", ".join(wrong))
+
+
+if __name__ == "__main__":
+    main()
