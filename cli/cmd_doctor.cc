@@ -7,6 +7,7 @@
 #include "cli/exit_code.h"
 #include "cli/link_options.h"
 #include "cli/outputs.h"
+#include "cli/result_json.h"
 #include "cli/table.h"
 #include "cli/terminal.h"
 #include "millrace/host/ports.h"

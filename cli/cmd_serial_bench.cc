@@ -6,6 +6,7 @@
 #include "cli/interrupt.h"
 #include "cli/link_options.h"
 #include "cli/pc_endpoint.h"
+#include "cli/result_json.h"
 #include "cli/run_report.h"
 #include "cli/statistics.h"
 #include "cli/terminal.h"

@@ -8,6 +8,7 @@
 #include "cli/interrupt.h"
 #include "cli/machine.h"
 #include "cli/pc_endpoint.h"
+#include "cli/result_json.h"
 #include "cli/run_report.h"
 #include "cli/soak.h"
 #include "cli/terminal.h"

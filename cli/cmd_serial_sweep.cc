@@ -5,6 +5,7 @@
 #include "cli/exit_code.h"
 #include "cli/interrupt.h"
 #include "cli/pc_endpoint.h"
+#include "cli/result_json.h"
 #include "cli/run_report.h"
 #include "cli/sweep.h"
 #include "cli/terminal.h"

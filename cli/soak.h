@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "cli/json.h"
 #include "cli/link_options.h"
-#include "cli/result_json.h"
 #include "cli/table.h"
 
 namespace millrace::cli {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/core.h>
 
+#include "cli/result_json.h"
 #include "cli/run_report.h"
 #include "cli/sweep.h"
 #include "cli/values.h"
