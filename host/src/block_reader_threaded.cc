@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// A reading thread, a ring of bytes and a ring of descriptors (place, size, arrival time) between
+// A reading thread, chunks of bytes and a ring of descriptors (place, size, arrival time) between
 // it and the verifying thread.
 //
-// The ring: each read gets room for a whole `read_size`, so a short read means that no more was
-// waiting. Where the room at the end is too small the thread goes on at the start. It also does so
-// early, from kSoftEnd on, whenever the start is free: as long as verification keeps up, the same
-// few hundred KB are used again and again and stay in the cache; the rest of the 8 MB is touched
-// only in a pile-up. The two threads share nothing but two counters: `produced_` and `consumed_`
-// descriptors.
+// The bytes: chunks that are filled one read after the other. Each read gets room for a whole
+// `read_size`, so a short read means that no more was waiting. A chunk is free again when the last
+// read in it has been verified; the lowest free one is taken, so as long as verification keeps up
+// the same one or two stay in the cache, and the rest of the 8 MB is touched only in a pile-up.
+// (A plain ring walks through all of it; one that goes back to its start early runs full while most
+// of it is empty.) The threads share nothing but two counters: `produced_` and `consumed_` reads.
 //
 // Wake-ups: a PTY gives 4 KB a read and a USB port little more, so a wake-up per read would cost
 // more than verification does (one futex wake plus one context switch, about 5 us, against 1.3 us
@@ -15,6 +15,7 @@
 // all that came. The reading thread signals only when the other one waits in vain (idle) or the
 // ring is half full. Rejected: a condition variable per read (as above); spinning (takes a core
 // from the device on small machines).
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -29,7 +30,7 @@
 namespace millrace::host {
 namespace {
 
-constexpr size_t kSoftEnd = size_t{256} << 10;
+constexpr size_t kChunkBytes = size_t{256} << 10;
 constexpr size_t kDescriptors = 16384;
 constexpr int64_t kNapNs = 1000000;
 constexpr int64_t kReadSliceNs = 100000000;  // how long stop() may have to wait in a stream
@@ -41,9 +42,11 @@ class ThreadedReader final : public BlockReader {
       : transport_(transport),
         read_size_(options.read_size),
         expected_bytes_(options.expected_bytes),
-        ring_bytes_(std::max(options.ring_bytes, 4 * options.read_size)),
+        chunk_bytes_(std::min(std::max(kChunkBytes, 2 * options.read_size),
+                              std::max(options.ring_bytes / 2, options.read_size))),
+        chunk_end_(std::max<size_t>(2, options.ring_bytes / chunk_bytes_), 0),
         // Not cleared: pages that are never reached cost nothing.
-        ring_(new uint8_t[ring_bytes_]),
+        bytes_(new uint8_t[chunk_bytes_ * chunk_end_.size()]),
         descriptors_(kDescriptors) {
     thread_ = std::thread([this] { read_all(); });
   }
@@ -61,7 +64,7 @@ class ThreadedReader final : public BlockReader {
         flowing_ = true;
         Block block;
         block.kind = IoKind::done;
-        block.bytes = std::span<const uint8_t>(ring_.get() + d.offset, d.size);
+        block.bytes = std::span<const uint8_t>(bytes_.get() + d.offset, d.size);
         block.arrival_ns = d.arrival_ns;
         return block;
       }
@@ -136,7 +139,7 @@ class ThreadedReader final : public BlockReader {
       }
       const int64_t slice = received_ < expected_bytes_ ? kReadSliceNs : kTailSliceNs;
       IoResult result =
-          transport_.read({ring_.get() + at, read_size_}, transport_.clock().now_ns() + slice);
+          transport_.read({bytes_.get() + at, read_size_}, transport_.clock().now_ns() + slice);
       if (result.kind == IoKind::done) {
         publish({at, result.size, transport_.clock().now_ns()});
       } else if (result.kind != IoKind::nothing_yet) {
@@ -150,44 +153,36 @@ class ThreadedReader final : public BlockReader {
     data_.notify_one();
   }
 
-  // Sets *at to a place with room for a whole read; false: the ring is full.
-  bool find_room(size_t* at) const {
+  // Sets *at to a place with room for a whole read; false: everything is full.
+  bool find_room(size_t* at) {
     const uint64_t consumed = consumed_.load(std::memory_order_acquire);
     const uint64_t produced = produced_.load(std::memory_order_relaxed);
-    if (produced == consumed) {
-      *at = 0;
-      return true;
-    }
     if (produced - consumed == kDescriptors) return false;
-    const size_t oldest = descriptors_[consumed % kDescriptors].offset;
-    if (end_of_data_ <= oldest) {  // went on at the start: used are [oldest, ...) and [0, end)
-      *at = end_of_data_;
-      return oldest - end_of_data_ >= read_size_;
+    if (produced == consumed) used_in_chunk_ = 0;
+    if (used_in_chunk_ + read_size_ > chunk_bytes_) {
+      const auto free = std::find_if(chunk_end_.begin(), chunk_end_.end(),
+                                     [&](uint64_t end) { return end <= consumed; });
+      if (free == chunk_end_.end()) return false;
+      chunk_ = static_cast<size_t>(free - chunk_end_.begin());
+      used_in_chunk_ = 0;
     }
-    const bool start_is_free = oldest >= read_size_;
-    if (end_of_data_ + read_size_ > ring_bytes_ || (start_is_free && end_of_data_ >= kSoftEnd)) {
-      *at = 0;
-      return start_is_free;
-    }
-    *at = end_of_data_;
+    *at = chunk_ * chunk_bytes_ + used_in_chunk_;
     return true;
   }
 
   bool over_half_full() const {
     const uint64_t consumed = consumed_.load(std::memory_order_acquire);
-    const uint64_t produced = produced_.load(std::memory_order_relaxed);
-    if (produced == consumed) return false;
-    if (produced - consumed > kDescriptors / 2) return true;
-    const size_t oldest = descriptors_[consumed % kDescriptors].offset;
-    const size_t used =
-        end_of_data_ > oldest ? end_of_data_ - oldest : ring_bytes_ - oldest + end_of_data_;
-    return used > ring_bytes_ / 2;
+    if (produced_.load(std::memory_order_relaxed) - consumed > kDescriptors / 2) return true;
+    const auto used = std::count_if(chunk_end_.begin(), chunk_end_.end(),
+                                    [&](uint64_t end) { return end > consumed; });
+    return static_cast<size_t>(used) * 2 > chunk_end_.size();
   }
 
   void publish(const Descriptor& d) {
     const uint64_t produced = produced_.load(std::memory_order_relaxed);
     descriptors_[produced % kDescriptors] = d;
-    end_of_data_ = d.offset + d.size;
+    used_in_chunk_ += d.size;
+    chunk_end_[chunk_] = produced + 1;
     received_ += d.size;
     produced_.store(produced + 1, std::memory_order_seq_cst);
     const Waiting other = waiting_.load(std::memory_order_seq_cst);
@@ -210,12 +205,15 @@ class ThreadedReader final : public BlockReader {
   Transport& transport_;
   const size_t read_size_;
   const uint64_t expected_bytes_;
-  const size_t ring_bytes_;
-  const std::unique_ptr<uint8_t[]> ring_;
-  std::vector<Descriptor> descriptors_;
+  const size_t chunk_bytes_;
+  // Of each chunk: the number of reads produced when the last one in it was. Reading thread only.
+  std::vector<uint64_t> chunk_end_;
+  const std::unique_ptr<uint8_t[]> bytes_;
+  std::vector<Descriptor> descriptors_;  // a ring
 
   // Written by the reading thread.
-  size_t end_of_data_ = 0;
+  size_t chunk_ = 0;
+  size_t used_in_chunk_ = 0;
   uint64_t received_ = 0;
   uint64_t ring_full_ = 0;  // read by others after join
   int64_t cpu_ns_ = 0;      // read by others after join

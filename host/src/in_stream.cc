@@ -22,6 +22,8 @@ InStream::InStream(const RunSettings& settings, uint32_t run_id, int64_t start_n
       run_id_(run_id),
       window_(settings.window_frames),
       read_size_(settings.read_size),
+      frame_size_(settings.frame_size),
+      frame_count_(settings.frame_count),
       start_ns_(start_ns),
       verifier_(shape_of(settings),
                 link::VerifierSink{this, &on_fault, run_id == 0 ? nullptr : &on_message}),
@@ -86,9 +88,14 @@ void InStream::count_frames(int64_t now_ns) {
   frames_ = frames;
 }
 
-uint64_t InStream::take_acks_due() {
-  const uint64_t due = frames_ - acked_;
-  acked_ = frames_;
+uint64_t InStream::take_acks_due(uint64_t coming_bytes) {
+  uint64_t frames = frames_;
+  if (coming_bytes > 0 && !verifier_.in_fault()) {
+    frames = std::min((verifier_.accounted_bytes() + coming_bytes) / frame_size_, frame_count_);
+  }
+  // After a fault more may have been acknowledged than came.
+  const uint64_t due = frames - std::min(frames, acked_);
+  acked_ += due;
   return due;
 }
 

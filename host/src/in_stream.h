@@ -37,8 +37,9 @@ class InStream {
   // at the end is no fault.
   void finish(bool cut_short);
 
-  // Frames completed since the last call: as many acknowledgements are due.
-  uint64_t take_acks_due();
+  // Frames completed and not yet acknowledged. Counts those that `coming_bytes` will complete
+  // unless there is a fault in them: an acknowledgement need not wait for verification.
+  uint64_t take_acks_due(uint64_t coming_bytes);
   bool complete() const { return verifier_.complete(); }
   bool report_came() const { return report_came_; }
   uint64_t faults() const { return verifier_.totals().faults; }
@@ -60,6 +61,8 @@ class InStream {
   const uint32_t run_id_;
   const uint32_t window_;
   const uint32_t read_size_;
+  const uint64_t frame_size_;
+  const uint64_t frame_count_;
   const int64_t start_ns_;
   link::StreamVerifier verifier_;
   bool cut_short_ = false;

@@ -66,7 +66,7 @@ class Session {
   void note_foreign(std::span<const uint8_t> bytes);
   void write_thread();
   void report_progress(int64_t now_ns);
-  void send_acks();
+  void send_acks(uint64_t coming_bytes, int64_t now_ns);
 
   Transport& transport_;
   Clock& clock_;
@@ -189,20 +189,23 @@ std::optional<SessionEnd> Session::read_step() {
 }
 
 std::optional<SessionEnd> Session::take(const Block& block) {
+  // First the acknowledgement, then verification, while the device makes the next frame.
+  const bool acknowledge = settings_.window_frames > 0;
+  if (acknowledge) send_acks(block.bytes.size(), block.arrival_ns);
   in_->take(block);
+  if (acknowledge) send_acks(0, block.arrival_ns);  // frames that a fault had hidden
   last_answer_ns_ = block.arrival_ns;
-  if (settings_.window_frames > 0) send_acks();
   if (in_->report_came()) return after_report();
   return std::nullopt;
 }
 
-void Session::send_acks() {
+void Session::send_acks(uint64_t coming_bytes, int64_t now_ns) {
   uint8_t acks[256];
-  for (uint64_t due = in_->take_acks_due(); due > 0;) {
+  for (uint64_t due = in_->take_acks_due(coming_bytes); due > 0;) {
     const size_t n = static_cast<size_t>(std::min<uint64_t>(due, sizeof(acks)));
     std::fill_n(acks, n, link::kAckByte);
     // A write that fails shows up in the next read.
-    (void)transport_.write({acks, n}, in_->last_arrival_ns() + timeout_ns_);
+    (void)transport_.write({acks, n}, now_ns + timeout_ns_);
     due -= n;
   }
 }
