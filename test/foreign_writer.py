@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A modem probe sent to the device by another program is counted, quoted and harmless."""
+"""A modem probe that another program sent to the device is counted and quoted."""
 import os
 import tty
 
@@ -10,8 +10,11 @@ with e2e.PcDevice() as device:
     tty.setraw(fd)
     os.write(fd, b"AT\r\n")
     os.close(fd)
-    outcome, document = e2e.measure("serial", "bench", device.path, "--frames", 16)
-    counters = document["runs"][0]["device"]["counters"]
+    outcome, document = e2e.measure("serial", "bench", device.path, "--frames", 16,
+                                    expect=(0, 1))
+    run = document["runs"][0]
+    assert run["in_bytes"] == 16 * 2048 and run["faults"] == [], run
+    counters = run["device"]["counters"]
     assert counters["foreign_bytes"] == 4, counters
     assert bytes.fromhex(counters["first_foreign_hex"]) == b"AT\r\n", counters
     outcome.says("4 bytes that are no part of this protocol", '"AT.."')
