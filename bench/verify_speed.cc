@@ -42,8 +42,8 @@ void print_rate(const std::string& what, uint64_t bytes, const std::function<voi
   for (int i = 0; i < kRuns; ++i) ns.push_back(seconds_of(work) * 1e9 / static_cast<double>(bytes));
   std::sort(ns.begin(), ns.end());
   const double median = ns[ns.size() / 2];
-  fmt::print("{:<44} {:6.2f} GB/s  {:7.3f} ns/B  (min {:.3f}, spread {:.0f} %)\n", what,
-             1 / median, median, ns.front(), 100 * (ns.back() - ns.front()) / median);
+  fmt::print("{:<44} {:6.2f} GB/s  {:7.3f} ns/B  (min {:.3f}, spread {:.0f} %)\n", what, 1 / median,
+             median, ns.front(), 100 * (ns.back() - ns.front()) / median);
 }
 
 [[noreturn]] void fail(const char* what) {
@@ -75,7 +75,8 @@ void clean_streams(uint64_t megabytes) {
     std::vector<uint8_t> block(4096);
     print_rate("  ceiling: generating into 4 KB", data.size(), [&] {
       StreamCursor cursor(shape);
-      for (size_t at = 0; at < data.size(); at += block.size()) cursor.read(block.data(), block.size());
+      for (size_t at = 0; at < data.size(); at += block.size())
+        cursor.read(block.data(), block.size());
       keep_result = block[0];
     });
     const std::vector<uint8_t> copy = data;

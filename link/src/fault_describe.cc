@@ -16,8 +16,6 @@ namespace {
 
 // As many equal bytes end a damaged run; fewer within it may be equal by chance.
 constexpr size_t kEqualBytes = kShortKey;
-// Shorter runs cannot be a cache line of which some bytes are equal by chance.
-constexpr size_t kLeastLineBytes = 24;
 constexpr size_t kMaxAlignment = 32;
 
 Granule granule_of(uint64_t value) {

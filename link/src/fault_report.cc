@@ -122,7 +122,8 @@ void StreamVerifier::settle_behind(FaultKind kind) {
 void StreamVerifier::settle_ahead(bool lost) {
   const uint64_t piece = at_.offset() - segment_start_;
   place_ = Place::normal;
-  if (lost) {
+  // What is not within the run can only be stale.
+  if (lost && segment_start_ < end_ && at_.offset() <= end_) {
     if (held_.kind == FaultKind::lost) {
       uint64_t size = sizeof(held_.received);
       if (size > held_.length) size = held_.length;
@@ -154,7 +155,7 @@ bool StreamVerifier::settle_stale_in_place(const Resync& found) {
   const uint64_t piece = at_.offset() - segment_start_;
   if (found.index + foreign_ > 0 || found.stream.offset() != high_.offset() + piece) return false;
   const uint32_t lead = static_cast<uint32_t>(held_.wire_offset) % kLineBytes;
-  if (lead > segment_start_ || piece < kLineBytes) return false;
+  if (lead > segment_start_ || piece < kLeastLineBytes) return false;
   StreamCursor first = high_;
   first.rewind(lead);
   StreamCursor source = at_;

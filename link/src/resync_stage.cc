@@ -5,9 +5,9 @@
 //         stream: 4 KB with 64 bytes received, 16 KB with 128, ... 4 MB with 1,024, and
 //         limits.search_bytes with a full window.
 // While foreign bytes go on, each further window is looked for nearby, and the k-th one within 256
-// bytes times the largest power of 2 that divides k, if k is a multiple of 16: places within r bytes
-// are looked at once every 6 r bytes, which bounds the work at 1.2 bytes of stream each way per
-// received byte. Across faults the far searches draw on a credit that received bytes earn.
+// bytes times the largest power of 2 that divides k, if k is a multiple of 16: places within r
+// bytes are looked at once every 6 r bytes, which bounds the work at 1.2 bytes of stream each way
+// per received byte. Across faults the far searches draw on a credit that received bytes earn.
 #include "millrace/link/stream_verifier.h"
 #include "resync.h"
 #include "verifier_limits.h"
@@ -98,8 +98,7 @@ bool StreamVerifier::search_local(size_t stage, size_t size, Resync* out) {
   const StreamCursor* const anchors[2] = {&at_, &high_};
   for (size_t i = 0; i < (place_ == Place::normal ? 1 : 2); ++i) {
     read_expected(*anchors[i], (foreign_ == 0 ? kLocalBytes : kFloodBytes) + kLocalKey);
-    const LocalMatch match =
-        find_among(window, size - first, expected_, expected_size_, slots_);
+    const LocalMatch match = find_among(window, size - first, expected_, expected_size_, slots_);
     if (match.index >= index) continue;
     index = match.index;
     out->stream = *anchors[i];

@@ -137,7 +137,7 @@ void StreamVerifier::reach_limit() {
   if (place_ == Place::behind) {
     settle_behind(FaultKind::duplicated);
   } else if (place_ == Place::ahead) {
-    settle_ahead(at_.offset() <= end_);
+    settle_ahead(true);
   } else {
     return;
   }
@@ -154,6 +154,7 @@ void StreamVerifier::begin_fault() {
   foreign_is_text_ = true;
   slides_ = 0;
   hold_ = false;
+  looked_back_ = false;
 }
 
 // The window size at which there is something new to do.
@@ -195,7 +196,7 @@ bool StreamVerifier::process_window(bool last) {
 bool StreamVerifier::take_message(bool last) {
   hold_ = false;
   if (sink_.on_message == nullptr) return false;
-  const bool looked_back = look_back_for_sync();
+  if (look_back_for_sync()) looked_back_ = true;
   size_t open = window_size_;  // the first place where a message may begin
   for (size_t i = scanned_; i < window_size_; ++i) {
     if (window_[i] != kMessageSync[0]) continue;
@@ -215,6 +216,7 @@ bool StreamVerifier::take_message(bool last) {
     scanned_ = i;
     if (searched_ + kLocalKey > i) searched_ = i > kLocalKey ? i - kLocalKey : 0;
     matched_run_ = 0;
+    looked_back_ = false;
     looked_back_at_ = ~uint64_t{0};
     if (foreign_ == 0) {
       stage_ = 0;
@@ -224,8 +226,9 @@ bool StreamVerifier::take_message(bool last) {
   }
   scanned_ = open;
   hold_ = open == 0 && !last;
-  if (looked_back && open != 0) {
+  if (looked_back_ && !hold_) {
     // No message: these bytes were the stream's after all.
+    looked_back_ = false;
     replay_ = true;
     return true;
   }

@@ -24,5 +24,7 @@ inline constexpr uint32_t kCreditPerByte = 4;
 // How far back older data is looked for when whole cache lines are wrong.
 inline constexpr uint64_t kOlderBytes = uint64_t{1} << 20;
 inline constexpr uint32_t kLineBytes = 32;
+// Fewer wrong bytes are no cache line of which some are equal by chance.
+inline constexpr size_t kLeastLineBytes = 24;
 
 }  // namespace millrace::link

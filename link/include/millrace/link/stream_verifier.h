@@ -167,8 +167,9 @@ class StreamVerifier {
   uint64_t slides_ = 0;
   uint64_t search_credit_;  // bytes of stream that far searches may still look through
   bool foreign_is_text_ = true;
-  bool replay_ = false;  // the window has not been compared with the stream yet
-  bool hold_ = false;    // the window may begin with a message that is not complete
+  bool replay_ = false;       // the window has not been compared with the stream yet
+  bool hold_ = false;         // the window may begin with a message that is not complete
+  bool looked_back_ = false;  // the window begins with bytes that had matched
   uint8_t stage_ = 0;
   uint8_t sample_size_ = 0;
   uint8_t removed_count_ = 0;
