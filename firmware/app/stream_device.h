@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The measuring device of spec/classic_stream.md and spec/stream.md over a Port. No heap; about
-// 15 KB with the verifier.
+// 16 KB with the verifier.
 #pragma once
 
 #include <cstddef>

@@ -128,9 +128,9 @@ void run(Input input) {
   // Whatever happened, once the port takes everything again...
   f.port.accept = FakePort::kEverything;
   f.port.read_piece = FakePort::kEverything;
-  for (int i = 0; i < 20; ++i) {
-    f.port.clock_us += 200'000;
-    for (int polls = 0; polls < 8; ++polls) f.device.poll();
+  for (int i = 0; i < 6; ++i) {
+    f.port.clock_us += 700'000;
+    for (int polls = 0; polls < 3; ++polls) f.device.poll();
     f.port.output.clear();
   }
   if (options.classic_only) return;
