@@ -17,15 +17,14 @@ void add_completion(Command parent, const Program& program) {
       "  millrace completion bash > ~/.local/share/bash-completion/completions/millrace\n"
       "  millrace completion zsh > ~/.zfunc/_millrace\n"
       "  millrace completion fish > ~/.config/fish/completions/millrace.fish");
-  command.positional("SHELL", "bash, zsh or fish", ValueKind::text, true,
-                     [shell](const std::string& value) {
-                       if (value != "bash" && value != "zsh" && value != "fish") {
-                         return host::Status(
-                             host::Error{host::ErrorCode::usage, "must be bash, zsh or fish"});
-                       }
-                       *shell = value;
-                       return host::Status();
-                     });
+  command.positional(
+      "SHELL", "bash, zsh or fish", ValueKind::text, true, [shell](const std::string& value) {
+        if (value != "bash" && value != "zsh" && value != "fish") {
+          return host::Status(host::Error{host::ErrorCode::usage, "must be bash, zsh or fish"});
+        }
+        *shell = value;
+        return host::Status();
+      });
   command.action([shell, &program] {
     const CommandInfo& root = program.line->info();
     fmt::print("{}", *shell == "bash"  ? bash_completion(root)

@@ -5,8 +5,9 @@
 
 #include "cli/commands.h"
 #include "cli/exit_code.h"
-#include "cli/outputs.h"
 #include "cli/link_options.h"
+#include "cli/outputs.h"
+#include "cli/result_json.h"
 #include "cli/table.h"
 #include "cli/terminal.h"
 #include "millrace/host/ports.h"
@@ -33,8 +34,9 @@ struct Options {
 Result<std::string> path_of(const std::string& name, const std::string& root) {
   if (name.rfind("pc:", 0) == 0) {
     return Error{ErrorCode::usage,
-                 name + ": the device on this machine has no driver or cable to examine (give a "
-                        "real port)"};
+                 name +
+                     ": the device on this machine has no driver or cable to examine (give a "
+                     "real port)"};
   }
   const bool by_usb = name.rfind("usb:", 0) == 0;
   const bool by_serial = name.rfind("serial:", 0) == 0;
@@ -44,8 +46,8 @@ Result<std::string> path_of(const std::string& name, const std::string& root) {
   for (const PortIdentity& port : ports.value()) {
     const std::string usb = fmt::format("usb:{:04x}:{:04x}", port.vid, port.pid);
     const auto same = [](char a, char b) { return std::tolower(a) == std::tolower(b); };
-    const bool usb_equal = usb.size() == name.size() &&
-                           std::equal(usb.begin(), usb.end(), name.begin(), same);
+    const bool usb_equal =
+        usb.size() == name.size() && std::equal(usb.begin(), usb.end(), name.begin(), same);
     if (by_usb && port.is_usb && usb_equal) return port.path;
     if (by_serial && name == "serial:" + port.serial_number) return port.path;
   }
@@ -95,8 +97,9 @@ int run(const Options& options, const Invocation& invocation) {
     list.push_back(to_json(report));
     if (report.would_spoil()) ++spoiled;
   }
-  fmt::print(out, "{}\n", spoiled == 0 ? "nothing here would spoil a measurement"
-                                       : "a measurement would be spoiled: see PROBLEM above");
+  fmt::print(out, "{}\n",
+             spoiled == 0 ? "nothing here would spoil a measurement"
+                          : "a measurement would be spoiled: see PROBLEM above");
   Json document = result_document("doctor", invocation);
   document["would_spoil"] = spoiled != 0;
   document["reports"] = list;

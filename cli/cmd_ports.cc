@@ -4,6 +4,7 @@
 #include "cli/commands.h"
 #include "cli/exit_code.h"
 #include "cli/outputs.h"
+#include "cli/result_json.h"
 #include "cli/table.h"
 #include "millrace/host/ports.h"
 

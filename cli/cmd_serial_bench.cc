@@ -6,6 +6,7 @@
 #include "cli/interrupt.h"
 #include "cli/link_options.h"
 #include "cli/pc_endpoint.h"
+#include "cli/result_json.h"
 #include "cli/run_report.h"
 #include "cli/statistics.h"
 #include "cli/terminal.h"
@@ -105,11 +106,11 @@ int run(const Options& options, const Invocation& invocation) {
   const RunResult& shown = runs.details.back();
   Json document = result_document("serial bench", invocation);
   document["port_name"] = link.port;
-  document["summary"] = {{"runs", runs.count},
-                         {"failed", runs.failed},
-                         {"failure_rate", static_cast<double>(runs.failed) /
-                                              static_cast<double>(runs.count)},
-                         {"bytes_per_s", to_json(statistics_of(runs.rates))}};
+  document["summary"] = {
+      {"runs", runs.count},
+      {"failed", runs.failed},
+      {"failure_rate", static_cast<double>(runs.failed) / static_cast<double>(runs.count)},
+      {"bytes_per_s", to_json(statistics_of(runs.rates))}};
   document["verdict"] = to_json(shown.verdict);
   document["runs"] = runs.json;
   if (error) document["error"] = error->message;
@@ -130,7 +131,7 @@ void add_serial_bench(Command parent, const Program& program) {
       "  millrace serial bench usb:16c0:0483 --frame-size 4K --frames 1Mi --json run.json\n"
       "  millrace serial bench COM7 --ack window:8 --repeat 5\n"
       "  millrace serial bench pc: --direction both\n"
-      "  millrace serial bench 'pc:?drop=1536@4M'      a damaged stream: what is said of it\n"
+      "  millrace serial bench 'pc:?drop=1536@4194304'   a damaged stream: what is said of it\n"
       "Rates are in MB/s (10^6 bytes a second), offsets in bytes from the start of the stream.\n"
       "Exit code 1 if anything was lost, altered or not finished.");
   add_link_options(command, &options->link);

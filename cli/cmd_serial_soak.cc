@@ -8,6 +8,7 @@
 #include "cli/interrupt.h"
 #include "cli/machine.h"
 #include "cli/pc_endpoint.h"
+#include "cli/result_json.h"
 #include "cli/run_report.h"
 #include "cli/soak.h"
 #include "cli/terminal.h"
@@ -73,8 +74,8 @@ int run(const Options& options, const Invocation& invocation) {
   fmt::print(out, "{}{}\n\n{}\n{}", path,
              soak.port && is_pty(*soak.port) ? ", a PTY on this machine, not USB" : "",
              soak_table(soak).text(), soak_notes(soak));
-  fmt::print(out, "{}\n", soak.code == kOk ? colour.good("all phases that ran passed")
-                                           : colour.bad("FAILED"));
+  fmt::print(out, "{}\n",
+             soak.code == kOk ? colour.good("all phases that ran passed") : colour.bad("FAILED"));
   Json document = result_document("serial soak", invocation);
   document["port_name"] = link.port;
   document["port"] = soak.port ? to_json(*soak.port) : Json(nullptr);

@@ -5,6 +5,7 @@
 #include "cli/exit_code.h"
 #include "cli/interrupt.h"
 #include "cli/pc_endpoint.h"
+#include "cli/result_json.h"
 #include "cli/run_report.h"
 #include "cli/sweep.h"
 #include "cli/terminal.h"
@@ -106,11 +107,10 @@ void add_serial_sweep(Command parent, const Program& program) {
   command.option("--repeat", "N", "Runs a cell (3)", ValueKind::text,
                  number_into(&plan.repeat, Scale::count, 1, 10000));
   command.option("--bytes", "BYTES", "Bytes of a run; K, M, G = powers of 1,024 (16M)",
-                 ValueKind::text,
-                 number_into(&plan.bytes, Scale::bytes, 1, uint64_t{1} << 40));
+                 ValueKind::text, number_into(&plan.bytes, Scale::bytes, 1, uint64_t{1} << 40));
   command.option("--ack-frames", "N",
-                 "Most frames of an acknowledged run; k = 1,000, Ki = 1,024 (4Ki)",
-                 ValueKind::text, number_into(&plan.ack_frames, Scale::count, 1, UINT32_MAX));
+                 "Most frames of an acknowledged run; k = 1,000, Ki = 1,024 (4Ki)", ValueKind::text,
+                 number_into(&plan.ack_frames, Scale::count, 1, UINT32_MAX));
   add_json_option(command, &options->link.outputs);
   add_table_options(command, &options->link.outputs);
   command.action([options, &program] { return run(*options, program.invocation); });

@@ -54,7 +54,8 @@ std::vector<std::string> split_names(const std::string& names) {
 
 CLI::Option* add(CLI::App* app, const std::string& names, const std::string& help,
                  const std::string& shown, const ValueParser& parse) {
-  CLI::Option* option = app->add_option(names, [](const CLI::results_t&) { return true; }, wrapped(help));
+  CLI::Option* option = app->add_option(
+      names, [](const CLI::results_t&) { return true; }, wrapped(help));
   option->expected(1)->take_last()->type_name(shown);
   option->check(CLI::Validator(
       [parse](const std::string& value) {
@@ -128,7 +129,7 @@ std::string unknown(const Command::Impl* at, const std::vector<std::string>& wor
   const auto is_option = [](const std::string& word) { return word.rfind('-', 0) == 0; };
   const auto option = std::find_if(words.begin(), words.end(), is_option);
   const std::string& word = option == words.end() ? words.front() : *option;
-  const char* what = option != words.end()       ? "option"
+  const char* what = option != words.end()        ? "option"
                      : at->info->commands.empty() ? "argument"
                                                   : "command";
   return fmt::format("unknown {} {}{}", what, word, nearest(*at->info, word));

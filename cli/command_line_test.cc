@@ -52,9 +52,10 @@ struct Tool {
 
 TEST(CommandLine, StoresValuesAndRunsTheAction) {
   Tool tool;
-  EXPECT_EQ(tool.run({"serial", "bench", "p", "--frames", "1k", "--dtr=on", "--stop", "--json", "-"})
-                .code,
-            7);
+  EXPECT_EQ(
+      tool.run({"serial", "bench", "p", "--frames", "1k", "--dtr=on", "--stop", "--json", "-"})
+          .code,
+      7);
   EXPECT_EQ(tool.runs, 1);
   EXPECT_EQ(tool.port, "p");
   EXPECT_EQ(tool.frames, 1000U);
@@ -94,7 +95,8 @@ TEST(CommandLine, UsageErrorsAreOneSentence) {
        "millrace: unknown argument q; see tool serial bench --help\n"},
       {{"serial", "bench", "p", "--frames"},
        "millrace: --frames needs a value; see tool serial bench --help\n"},
-      {{"serial", "bench"}, "millrace: tool serial bench needs PORT; see tool serial bench --help\n"},
+      {{"serial", "bench"},
+       "millrace: tool serial bench needs PORT; see tool serial bench --help\n"},
       {{"serial"}, "millrace: tool serial needs a command: bench; see tool serial --help\n"},
       {{"serial", "bnch"},
        "millrace: unknown command bnch (did you mean bench?); see tool serial --help\n"},

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "cli/command_line.h"
-#include "cli/result_json.h"
+#include "cli/invocation.h"
 
 namespace millrace::cli {
 

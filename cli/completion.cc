@@ -128,8 +128,7 @@ complete -o filenames -F _millrace millrace
 }
 
 std::string zsh_completion(const CommandInfo& root) {
-  return "#compdef millrace\nautoload -U +X bashcompinit && bashcompinit\n" +
-         bash_completion(root);
+  return "#compdef millrace\nautoload -U +X bashcompinit && bashcompinit\n" + bash_completion(root);
 }
 
 std::string fish_completion(const CommandInfo& root) {
@@ -141,14 +140,12 @@ std::string fish_completion(const CommandInfo& root) {
     std::string condition;
     for (size_t at = 1; at < path.size();) {
       const size_t space = std::min(path.find(' ', at), path.size());
-      condition += fmt::format("__fish_seen_subcommand_from {}; and ",
-                               path.substr(at, space - at));
+      condition += fmt::format("__fish_seen_subcommand_from {}; and ", path.substr(at, space - at));
       at = space + 1;
     }
     std::vector<std::string> commands;
     for (const auto& command : info.commands) commands.push_back(command->name);
-    condition += commands.empty() ? "true"
-                                  : "not __fish_seen_subcommand_from " + joined(commands);
+    condition += commands.empty() ? "true" : "not __fish_seen_subcommand_from " + joined(commands);
     const std::string start = fmt::format("complete -c millrace -n '{}'", condition);
     for (const auto& command : info.commands) {
       out += fmt::format("{} -a {} -d '{}'\n", start, command->name, quoted(command->help));
@@ -161,7 +158,8 @@ std::string fish_completion(const CommandInfo& root) {
       if (option.names.empty() && option.kind != ValueKind::port) continue;
       if (option.kind == ValueKind::file || option.kind == ValueKind::folder) line += " -r -F";
       if (option.kind == ValueKind::text) line += " -x";
-      if (option.kind == ValueKind::choice) line += fmt::format(" -x -a '{}'", joined(option.choices));
+      if (option.kind == ValueKind::choice)
+        line += fmt::format(" -x -a '{}'", joined(option.choices));
       if (option.kind == ValueKind::port) line += " -a '(millrace ports --names 2>/dev/null)'";
       out += fmt::format("{} -d '{}'\n", line, quoted(option.help));
     }

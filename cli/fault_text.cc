@@ -59,8 +59,7 @@ std::string what(const Fault& fault) {
     case FaultKind::stale:
       return fmt::format("stale: {} of our own stream from offset {}", length, source);
     case FaultKind::inserted:
-      return fmt::format("inserted {} that are not ours{}", length,
-                         fault.is_text ? " (text)" : "");
+      return fmt::format("inserted {} that are not ours{}", length, fault.is_text ? " (text)" : "");
     case FaultKind::flipped:
       return fmt::format("flipped {} in {}", plural(fault.flipped_bits, "bit"), length);
     case FaultKind::replaced:

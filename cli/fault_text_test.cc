@@ -65,8 +65,7 @@ TEST(FaultDump, ShowsForeignBytesAsHexAndText) {
   inserted.is_text = true;
   inserted.sample_size = 4;
   std::memcpy(inserted.received, "AT\r\n", 4);
-  EXPECT_EQ(fault_dump(inserted, 2),
-            "  41 54 0d 0a " + std::string(12 * 3 + 1, ' ') + " |AT..|\n");
+  EXPECT_EQ(fault_dump(inserted, 2), "  41 54 0d 0a " + std::string(12 * 3 + 1, ' ') + " |AT..|\n");
 }
 
 TEST(FaultDump, ShowsAlteredBytesBesideExpectedOnes) {

@@ -3,6 +3,7 @@
 
 #include "cli/exit_code.h"
 #include "cli/output_file.h"
+#include "cli/result_json.h"
 
 namespace millrace::cli {
 

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "cli/command_line.h"
-#include "cli/result_json.h"
+#include "cli/json.h"
 #include "millrace/host/result.h"
 
 namespace millrace::cli {

@@ -264,9 +264,9 @@ Json to_json(const host::DoctorReport& report) {
 }
 
 Json to_json(const Statistics& statistics) {
-  return {{"count", statistics.count}, {"mean", statistics.mean},
+  return {{"count", statistics.count},         {"mean", statistics.mean},
           {"deviation", statistics.deviation}, {"min", statistics.min},
-          {"median", statistics.median}, {"max", statistics.max}};
+          {"median", statistics.median},       {"max", statistics.max}};
 }
 
 std::string file_text(const Json& document) {

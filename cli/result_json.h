@@ -1,24 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// The result file of spec/result.md.
+// The result file of spec/result.md. Includes all of nlohmann/json.hpp.
 #pragma once
 
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
+#include "cli/invocation.h"
+#include "cli/json.h"
 #include "cli/statistics.h"
 #include "millrace/host/ports.h"
 #include "millrace/host/serial_run.h"
 
 namespace millrace::cli {
-
-using Json = nlohmann::ordered_json;
-
-// What was called, and when.
-struct Invocation {
-  std::vector<std::string> arguments;  // with the program's name
-  std::string started_at;              // UTC, 2026-01-31T12:00:00Z
-};
 
 // The members that every result file has; the caller adds its own. `command`: "serial bench".
 Json result_document(const std::string& command, const Invocation& invocation);

@@ -42,8 +42,8 @@ std::string device_line(const RunResult& result) {
   if (result.end == host::RunEnd::no_answer) return "it did not answer";
   if (!result.hello) return "classic protocol: it tells nothing about itself";
   const link::Hello& hello = *result.hello;
-  std::string out = fmt::format("{} {} on {}", hello.firmware_name, hello.firmware_version,
-                                hello.board);
+  std::string out =
+      fmt::format("{} {} on {}", hello.firmware_name, hello.firmware_version, hello.board);
   if (hello.usb_speed_mbit != 0) out += fmt::format(", USB {} Mbit/s", hello.usb_speed_mbit);
   out += fmt::format(", transmit buffer {} B", grouped(hello.tx_buffer_bytes));
   if (hello.boot_counter != 0) out += fmt::format(", boot {}", hello.boot_counter);
@@ -52,11 +52,10 @@ std::string device_line(const RunResult& result) {
 
 std::string run_line(const RunResult& result) {
   const host::RunSettings& settings = result.settings;
-  std::string out = fmt::format("{}, {} of {} B, acknowledge {}, seed {}, {} protocol",
-                                direction_name(settings.direction),
-                                plural(settings.frame_count, "frame"), grouped(settings.frame_size),
-                                ack_name(settings.window_frames), settings.seed,
-                                protocol_name(result.protocol));
+  std::string out = fmt::format(
+      "{}, {} of {} B, acknowledge {}, seed {}, {} protocol", direction_name(settings.direction),
+      plural(settings.frame_count, "frame"), grouped(settings.frame_size),
+      ack_name(settings.window_frames), settings.seed, protocol_name(result.protocol));
   if (settings.discard_mode) {
     out += fmt::format(", discard mode after {} ms", settings.discard_after_ms);
   }
@@ -147,8 +146,8 @@ std::string counter_rows(const link::DeviceCounters& c, link::Direction directio
                            plural(c.out_faults, "fault")));
     if (c.out_faults != 0) {
       out += row("", fmt::format("the first: {} at offset {}",
-                                 fault_kind_name(static_cast<link::FaultKind>(std::min<uint32_t>(
-                                     c.out_first_fault_kind, 9))),
+                                 fault_kind_name(static_cast<link::FaultKind>(
+                                     std::min<uint32_t>(c.out_first_fault_kind, 9))),
                                  grouped(c.out_first_fault_offset)));
     }
   }
@@ -175,17 +174,17 @@ std::string fault_rows(const RunResult& result, const Colour& colour) {
     kinds += fmt::format("{}{} {}", kinds.empty() ? "" : ", ", grouped(totals.faults_of_kind[kind]),
                          fault_kind_name(static_cast<link::FaultKind>(kind)));
   }
-  std::string out = '\n' + row(colour.bad("faults") + std::string(kKeyWidth - 6, ' '),
-                               fmt::format("{} ({}); {} B lost, {} duplicated, {} inserted, {} "
-                                           "altered",
-                                           grouped(totals.faults), kinds,
-                                           grouped(totals.lost_bytes),
-                                           grouped(totals.duplicated_bytes),
-                                           grouped(totals.inserted_bytes),
-                                           grouped(totals.altered_bytes)));
+  std::string out =
+      '\n' + row(colour.bad("faults") + std::string(kKeyWidth - 6, ' '),
+                 fmt::format("{} ({}); {} B lost, {} duplicated, {} inserted, {} "
+                             "altered",
+                             grouped(totals.faults), kinds, grouped(totals.lost_bytes),
+                             grouped(totals.duplicated_bytes), grouped(totals.inserted_bytes),
+                             grouped(totals.altered_bytes)));
   const size_t shown = std::min(result.faults.size(), kFaultsShown);
   for (size_t i = 0; i < shown; ++i) {
-    out += wrap(fmt::format("{:>4}  {}", i + 1, fault_sentence(result.faults[i])), kWidth, 6) + '\n';
+    out +=
+        wrap(fmt::format("{:>4}  {}", i + 1, fault_sentence(result.faults[i])), kWidth, 6) + '\n';
     out += fault_dump(result.faults[i], 6);
   }
   if (totals.faults > shown) {
@@ -232,9 +231,8 @@ std::string rate_sentence(const RunResult& result) {
 std::string run_report(const RunResult& result, const Colour& colour) {
   const uint64_t verified = result.in_bytes + result.out_bytes;
   std::string out = colour.strong(rate_sentence(result)) + '\n';
-  const std::string verdict = wrap(fmt::format("{}: {}", result.failed() ? "FAILED" : "ok",
-                                               result.verdict.sentence),
-                                   kWidth, 0);
+  const std::string verdict = wrap(
+      fmt::format("{}: {}", result.failed() ? "FAILED" : "ok", result.verdict.sentence), kWidth, 0);
   out += (result.failed() ? colour.bad(verdict) : colour.good(verdict)) + "\n\n";
   out += row("port", port_line(result.port));
   if (!result.transport_settings.empty()) out += row("", result.transport_settings);
@@ -251,12 +249,11 @@ std::string run_report(const RunResult& result, const Colour& colour) {
                                           plural(result.stale_input_bytes, "byte")));
   }
   if (result.modem_lines) {
-    out += row("modem lines", fmt::format("DTR {}, RTS {}, CTS {}, DSR {}, DCD {}",
-                                          result.modem_lines->dtr ? "on" : "off",
-                                          result.modem_lines->rts ? "on" : "off",
-                                          result.modem_lines->cts ? "on" : "off",
-                                          result.modem_lines->dsr ? "on" : "off",
-                                          result.modem_lines->dcd ? "on" : "off"));
+    out += row("modem lines",
+               fmt::format(
+                   "DTR {}, RTS {}, CTS {}, DSR {}, DCD {}", result.modem_lines->dtr ? "on" : "off",
+                   result.modem_lines->rts ? "on" : "off", result.modem_lines->cts ? "on" : "off",
+                   result.modem_lines->dsr ? "on" : "off", result.modem_lines->dcd ? "on" : "off"));
   }
   if (verified != 0) out += measured_rows(result);
   if (result.counters) out += counter_rows(*result.counters, result.settings.direction);

@@ -87,7 +87,8 @@ class Soak {
       if (name == "reopen") reopen();
       if (name == "replug") replug();
       if (phase_.failed_runs != 0) phase_.status = SoakStatus::failed;
-      if (phase_.runs != 0 || phase_.status == SoakStatus::not_run) result_.phases.push_back(phase_);
+      if (phase_.runs != 0 || phase_.status == SoakStatus::not_run)
+        result_.phases.push_back(phase_);
       if (over_) break;
     }
     return std::move(result_);
@@ -102,8 +103,8 @@ class Soak {
 
   void burst() {
     RunSettings settings = settings_;
-    settings.frame_count = std::max<uint32_t>(1, (plan_.quick ? 1U << 20 : 16U << 20) /
-                                                     settings.frame_size);
+    settings.frame_count =
+        std::max<uint32_t>(1, (plan_.quick ? 1U << 20 : 16U << 20) / settings.frame_size);
     QuietEndpoint quiet(endpoint_, plan_.quick ? 300 : 3000, hooks_.interrupted);
     for (int i = 0; i < (plan_.quick ? 2 : 5) && !over_; ++i) measure(quiet, settings);
   }
@@ -229,18 +230,6 @@ class Soak {
   bool over_ = false;
 };
 
-const char* status_name(SoakStatus status) {
-  switch (status) {
-    case SoakStatus::passed:
-      return "passed";
-    case SoakStatus::failed:
-      return "failed";
-    case SoakStatus::not_run:
-      return "not_run";
-  }
-  return "";
-}
-
 }  // namespace
 
 const std::vector<std::string>& soak_phases() {
@@ -265,51 +254,6 @@ SoakResult run_soak(Endpoint& endpoint, const SoakPlan& plan, const Replugger& r
                     const Runner& runner, const host::RunHooks& hooks,
                     const std::function<void(const std::string&)>& label) {
   return Soak(endpoint, plan, replugger, runner, hooks, label).run();
-}
-
-Table soak_table(const SoakResult& soak) {
-  Table table({"<phase", "<result", "runs", "failed", "verified", "MB/s", "<first failure"});
-  for (const SoakPhase& phase : soak.phases) {
-    const double rate = phase.duration_ns <= 0 ? 0
-                                               : static_cast<double>(phase.bytes) * 1e9 /
-                                                     static_cast<double>(phase.duration_ns);
-    const bool ran = phase.status != SoakStatus::not_run;
-    table.add({phase.name, ran ? status_name(phase.status) : "not run",
-               ran ? std::to_string(phase.runs) : "", ran ? std::to_string(phase.failed_runs) : "",
-               ran ? human_bytes(phase.bytes) : "", rate > 0 ? megabytes_per_s(rate) : "",
-               phase.telling_run});
-  }
-  return table;
-}
-
-std::string soak_notes(const SoakResult& soak) {
-  std::string out;
-  for (const SoakPhase& phase : soak.phases) {
-    if (phase.status == SoakStatus::failed && phase.verdict) {
-      out += wrap(phase.name + ": " + phase.verdict->sentence, 100, 4) + '\n';
-    }
-    for (const std::string& note : phase.notes) {
-      out += wrap(phase.name + ": " + note, 100, 4) + '\n';
-    }
-  }
-  return out;
-}
-
-Json to_json(const SoakResult& soak) {
-  Json phases = Json::array();
-  for (const SoakPhase& phase : soak.phases) {
-    Json one = {{"name", phase.name},
-                {"status", status_name(phase.status)},
-                {"runs", phase.runs},
-                {"failed", phase.failed_runs},
-                {"bytes", phase.bytes},
-                {"duration_ns", phase.duration_ns},
-                {"first_failure", phase.telling_run},
-                {"notes", phase.notes}};
-    if (phase.verdict) one["verdict"] = to_json(*phase.verdict);
-    phases.push_back(one);
-  }
-  return phases;
 }
 
 }  // namespace millrace::cli

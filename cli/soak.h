@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "cli/json.h"
 #include "cli/link_options.h"
-#include "cli/result_json.h"
 #include "cli/table.h"
 
 namespace millrace::cli {
@@ -40,9 +40,9 @@ struct SoakPhase {
   size_t failed_runs = 0;
   uint64_t bytes = 0;  // verified
   int64_t duration_ns = 0;
-  std::string telling_run;              // `in, 512 B, ack each`: the first that failed
+  std::string telling_run;               // `in, 512 B, ack each`: the first that failed
   std::optional<host::Verdict> verdict;  // its verdict, or else the last run's
-  std::vector<std::string> notes;       // faults of failed runs (at most 5), what was left out
+  std::vector<std::string> notes;        // faults of failed runs (at most 5), what was left out
 };
 
 struct SoakResult {

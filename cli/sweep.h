@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "cli/json.h"
 #include "cli/link_options.h"
-#include "cli/result_json.h"
 #include "cli/statistics.h"
 #include "cli/table.h"
 

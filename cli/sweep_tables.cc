@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/core.h>
 
+#include "cli/result_json.h"
 #include "cli/run_report.h"
 #include "cli/sweep.h"
 #include "cli/values.h"
@@ -43,8 +44,8 @@ Table sweep_table(const SweepResult& sweep) {
 }
 
 Table sweep_details(const SweepResult& sweep) {
-  Table table({"frame B", "<ack", "frames", "MB/s", "+- SD", "min", "frames/s", "reads/s",
-               "failed", "<verdict"});
+  Table table({"frame B", "<ack", "frames", "MB/s", "+- SD", "min", "frames/s", "reads/s", "failed",
+               "<verdict"});
   for (const SweepCell& cell : sweep.cells) {
     if (cell.runs.empty()) continue;
     const Statistics rate = cell.rate();

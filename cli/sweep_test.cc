@@ -21,8 +21,8 @@ struct SweepTest : testing::Test {
 TEST_F(SweepTest, RunsEveryCellOfEveryRepeat) {
   const SweepResult sweep = run();
   EXPECT_EQ(sweep.code, kOk);
-  ASSERT_EQ(sweep.cells.size(), 12U);    // 6 sizes x none, each
-  ASSERT_EQ(fake.asked.size(), 36U);     // x 3
+  ASSERT_EQ(sweep.cells.size(), 12U);          // 6 sizes x none, each
+  ASSERT_EQ(fake.asked.size(), 36U);           // x 3
   EXPECT_EQ(fake.asked[12].frame_size, 128U);  // the second repeat starts over
   for (const SweepCell& cell : sweep.cells) EXPECT_EQ(cell.runs.size(), 3U);
 }

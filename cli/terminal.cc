@@ -24,13 +24,12 @@ ProgressBar::ProgressBar() : on_(stderr_is_terminal()) {}
 
 void ProgressBar::show(const host::RunProgress& progress) {
   if (!on_) return;
-  const double part =
-      progress.total_bytes == 0
-          ? 0
-          : std::min(1.0, static_cast<double>(progress.bytes) /
-                              static_cast<double>(progress.total_bytes));
-  std::string tail = fmt::format(" {:3.0f} %  {} MB/s", 100 * part,
-                                 megabytes_per_s(progress.bytes_per_s));
+  const double part = progress.total_bytes == 0
+                          ? 0
+                          : std::min(1.0, static_cast<double>(progress.bytes) /
+                                              static_cast<double>(progress.total_bytes));
+  std::string tail =
+      fmt::format(" {:3.0f} %  {} MB/s", 100 * part, megabytes_per_s(progress.bytes_per_s));
   if (progress.faults != 0) tail += "  " + plural(progress.faults, "fault");
   const int room = terminal_columns() - 4 - static_cast<int>(label_.size() + tail.size());
   const size_t width = static_cast<size_t>(std::clamp(room, 0, 40));

@@ -44,10 +44,10 @@ ValueParser number_into(T* target, Scale scale, uint64_t min, uint64_t max) {
 std::string ack_name(uint16_t window_frames);  // none, each, window:N
 std::string direction_name(link::Direction direction);
 
-std::string grouped(uint64_t number);          // 1,048,576
-std::string megabytes_per_s(double bytes);     // 36.9: three significant digits or more
-std::string duration(double nanoseconds);      // 12.3 us, 1.24 ms, 2.50 s
-std::string human_bytes(uint64_t bytes);       // 44.3 KB (1,000)
+std::string grouped(uint64_t number);       // 1,048,576
+std::string megabytes_per_s(double bytes);  // 36.9: three significant digits or more
+std::string duration(double nanoseconds);   // 12.3 us, 1.24 ms, 2.50 s
+std::string human_bytes(uint64_t bytes);    // 44.3 KB (1,000)
 std::string plural(uint64_t count, const std::string& noun);  // 1 frame, 2 frames
 
 }  // namespace millrace::cli

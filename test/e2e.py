@@ -38,10 +38,10 @@ class Outcome:
         return self
 
 
-def millrace(*words, expect=0, prefix=(), **options):
+def millrace(*words, expect=0, prefix=(), program=MILLRACE, **options):
     """Runs to the end; `prefix`: a command put before it."""
     words = [str(word) for word in words]
-    done = subprocess.run([*prefix, MILLRACE, *words], stdin=subprocess.DEVNULL,
+    done = subprocess.run([*prefix, program, *words], stdin=subprocess.DEVNULL,
                           capture_output=True, text=True, timeout=DEADLINE_S, **options)
     outcome = Outcome(words, done.returncode, done.stdout, done.stderr)
     expected = expect if isinstance(expect, (tuple, list)) else (expect,)

@@ -19,7 +19,6 @@ std::vector<host::EndpointScheme> endpoint_schemes() {
   return {{"pc", refuse}};
 }
 
-
 // Without PTYs there is no device to run.
 void add_device(Command, const Program&) {}
 
