@@ -40,12 +40,13 @@ function(millrace_tests name)
   target_compile_options(${name} PRIVATE ${MILLRACE_WARNINGS})
   target_compile_definitions(${name} PRIVATE MILLRACE_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
   target_link_libraries(${name} PRIVATE ${ARG_LINK} GTest::gmock GTest::gtest_main)
+  target_precompile_headers(${name} PRIVATE <gtest/gtest.h>)  # a third of the build's time
   gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 120)
 endfunction()
 
 # millrace_fuzz(NAME FILE LINK target...): FILE defines LLVMFuzzerTestOneInput. With MILLRACE_FUZZ
-# it becomes a fuzzer; otherwise a program that replays the corpus folder FILE's name gives
-# (NAME_corpus/ beside FILE) plus a fixed number of seeded mutations, run as an ordinary test.
+# it becomes a fuzzer; otherwise a program that replays the corpus folder NAME_corpus/ beside FILE
+# plus a fixed number of seeded mutations, run as an ordinary test.
 function(millrace_fuzz name file)
   if(NOT MILLRACE_TESTS OR CMAKE_SYSTEM_NAME STREQUAL "Generic")
     return()
@@ -57,7 +58,8 @@ function(millrace_fuzz name file)
     target_link_options(${name} PRIVATE -fsanitize=fuzzer)
   else()
     add_executable(${name} ${file} ${PROJECT_SOURCE_DIR}/test/fuzz_replay.cc)
-    add_test(NAME ${name} COMMAND ${name} ${CMAKE_CURRENT_SOURCE_DIR}/src/${name}_corpus)
+    get_filename_component(folder ${CMAKE_CURRENT_SOURCE_DIR}/${file} DIRECTORY)
+    add_test(NAME ${name} COMMAND ${name} ${folder}/${name}_corpus)
     set_tests_properties(${name} PROPERTIES TIMEOUT 120)
   endif()
   target_compile_options(${name} PRIVATE ${MILLRACE_WARNINGS})

@@ -7,7 +7,7 @@
 #include <random>
 
 #include "millrace/link/stream_cursor.h"
-#include "vector_file.h"
+#include "test_vector_file.h"
 
 namespace millrace::link {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "millrace/link/bytes.h"
 #include "millrace/link/crc32c.h"
-#include "vector_file.h"
+#include "test_vector_file.h"
 
 namespace millrace::link {
 namespace {

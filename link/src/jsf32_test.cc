@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "vector_file.h"
+#include "test_vector_file.h"
 
 namespace millrace::link {
 namespace {
