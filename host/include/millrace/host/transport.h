@@ -99,7 +99,8 @@ struct EndpointScheme {
 };
 
 // `name`: a path or COMn, usb:VID:PID (hex), serial:NUMBER, or SCHEME:... of `schemes`.
-// Resolves usb: and serial: anew at every open. Errors: usage, not_found (names what is there).
+// Every name is resolved anew at every open, symlinks too. Errors: usage (cannot be a name);
+// Endpoint::open() says not_found (naming what is there) and usage (several boards match).
 Result<std::unique_ptr<Endpoint>> make_endpoint(const std::string& name,
                                                 const std::vector<EndpointScheme>& schemes);
 
