@@ -212,6 +212,7 @@ using Series = std::map<std::string, std::vector<Sample>>;  // client -> one sam
 template <class F>
 std::vector<double> values(const std::vector<Sample>& samples, F f) {
   std::vector<double> out;
+  out.reserve(samples.size());
   for (const Sample& s : samples) out.push_back(s.ok ? f(s) : 0);
   return out;
 }

@@ -295,10 +295,10 @@ void Run::figures() {
   }
   double speed_mbit = result_.port.usb_speed_mbit;
   if (speed_mbit == 0 && result_.hello) speed_mbit = result_.hello->usb_speed_mbit;
-  if (speed_mbit >= 480) {
+  if (speed_mbit == 480) {
     result_.ceiling_bytes_per_s = 13.0 * 512 * 8000;  // 13 bulk packets a microframe of 125 us
     result_.packets_per_microframe = result_.bytes_per_s / 512 / 8000;
-  } else if (speed_mbit >= 12) {
+  } else if (speed_mbit == 12) {
     result_.ceiling_bytes_per_s = 19.0 * 64 * 1000;  // 19 bulk packets a frame of 1 ms
   }
   result_.bridge_buffer_bytes = static_cast<uint64_t>(

@@ -146,8 +146,9 @@ SessionEnd Session::run() {
   abandon_out_ = true;
   reader_->stop();
   if (writer.joinable()) writer.join();
-  const int64_t last_ns = std::max(in_ ? in_->last_stream_ns() : start_.start_ns,
-                                   has_out_ ? last_answer_ns_ : start_.start_ns);
+  int64_t last_ns = start_.start_ns;
+  if (in_) last_ns = in_->last_stream_ns();
+  if (out_) last_ns = std::max({last_ns, last_answer_ns_, out_->last_progress_ns()});
   result_.duration_ns = last_ns - start_.start_ns;
   if (in_) in_->finish(stopping_.has_value());
   result_.reads.ring_full = reader_->ring_full();

@@ -174,6 +174,14 @@ TEST(Verdict, DeviceReceivedAnAtCommand) {
   EXPECT_FALSE(judge(r).failed) << "bytes before our run spoil nothing";
 }
 
+TEST(Verdict, ForeignBytesWhileWriting) {
+  RunResult r = clean_run();
+  r.settings.direction = link::Direction::out;
+  r.in_totals = link::VerifierTotals();
+  add_insert(r, 0, "debug: ok\r\n");
+  expect(r, VerdictKind::foreign_writer, "debug: ok");
+}
+
 TEST(Verdict, StaleBytes) {
   RunResult r = clean_run();
   link::Fault& fault = add_fault(r, FaultKind::stale, 0, 700);

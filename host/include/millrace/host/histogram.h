@@ -24,7 +24,7 @@ class Histogram {
     uint64_t low = 0, high = 0;  // inclusive
     uint64_t count = 0;
   };
-  static constexpr size_t kBuckets = 32 * 60;
+  static constexpr size_t kBuckets = size_t{32} * 60;
   // Calls f(Bucket) for each bucket that is not empty, in rising order.
   template <class F>
   void for_each(F f) const {
