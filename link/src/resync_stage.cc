@@ -18,7 +18,7 @@
 namespace millrace::link {
 namespace {
 
-constexpr uint64_t kFreeRadius = 64 * 1024;
+constexpr uint64_t kFreeRadius = 65536;
 // How near the stream is looked for after dropped bytes: a sparse table makes a miss cheap.
 constexpr size_t kFloodBytes = 128;
 // With 512 bytes, so that a burst of flipped bits up to that length is one fault.

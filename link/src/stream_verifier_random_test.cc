@@ -365,10 +365,10 @@ void run_scripts(uint32_t first_seed, uint32_t count, bool with_messages) {
   }
 }
 
-TEST(StreamVerifierRandom, TellsEveryScriptOfFaults) { run_scripts(1, 400, false); }
+TEST(StreamVerifierRandom, TellsEveryScriptOfFaults) { run_scripts(1, 250, false); }
 
 TEST(StreamVerifierRandom, TellsEveryScriptOfFaultsAmongMessages) {
-  run_scripts(100001, 400, true);
+  run_scripts(100001, 250, true);
 }
 
 }  // namespace
