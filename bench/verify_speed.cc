@@ -39,6 +39,7 @@ double seconds_of(const std::function<void()>& work) {
 
 void print_rate(const std::string& what, uint64_t bytes, const std::function<void()>& work) {
   std::vector<double> ns;
+  ns.reserve(kRuns);
   work();
   for (int i = 0; i < kRuns; ++i) ns.push_back(seconds_of(work) * 1e9 / static_cast<double>(bytes));
   std::sort(ns.begin(), ns.end());

@@ -56,7 +56,7 @@ class Script {
       case 0:
         return lose(1 + draw(8));
       case 1:
-        return lose(512 * (1 + draw(12)));
+        return lose(size_t{512} * (1 + draw(12)));
       case 2:
         return lose(draw(2) ? 1 + draw(500) : 1 + draw(20000));
       case 3:
