@@ -17,6 +17,7 @@ namespace {
 // As many equal bytes end a damaged run; fewer within it may be equal by chance.
 constexpr size_t kEqualBytes = kShortKey;
 constexpr size_t kMaxAlignment = 32;
+constexpr size_t kAlignmentRow = kMaxAlignment + 1;
 
 Granule granule_of(uint64_t value) {
   const uint32_t low = static_cast<uint32_t>(value) % 2048;
@@ -231,12 +232,18 @@ size_t StreamVerifier::describe_stale_lines(const StreamCursor& from, const uint
 }
 
 // Up to 32 foreign bytes in the place of up to 32 others, as several small faults close together
-// leave them: finds the fewest bytes lost, inserted and altered that explain them and reports
-// these. False, and nothing reported, if they share too little.
-bool StreamVerifier::report_alignment(size_t foreign, size_t missing) {
-  constexpr size_t kRow = kMaxAlignment + 1;
+// leave them: finds the fewest bytes lost, inserted and altered that explain them. False if they
+// share too little for that. Leaves the table for report_alignment().
+bool StreamVerifier::is_alignment(uint64_t foreign_bytes, uint64_t missing_bytes) {
+  static_assert(kAlignmentRow * kAlignmentRow <= sizeof(slots_), "the table fits");
+  if (foreign_bytes < 1 || foreign_bytes > kMaxAlignment || missing_bytes < 1 ||
+      missing_bytes > kMaxAlignment) {
+    return false;
+  }
+  const size_t foreign = static_cast<size_t>(foreign_bytes);
+  const size_t missing = static_cast<size_t>(missing_bytes);
+  constexpr size_t kRow = kAlignmentRow;
   uint8_t* cost = scratch();
-  static_assert(kRow * kRow <= sizeof(slots_), "the table fits");
   uint8_t expected[kMaxAlignment];
   StreamCursor reader = at_;
   reader.read(expected, missing);
@@ -259,10 +266,19 @@ bool StreamVerifier::report_alignment(size_t foreign, size_t missing) {
       cost[i * kRow + j] = static_cast<uint8_t>(best);
     }
   }
-  const size_t longer = foreign > missing ? foreign : missing;
   // Half of a long piece must be equal; in a short one a tty that eats bytes is the likeliest
   // cause.
-  if (2 * size_t{cost[0]} > longer && (longer > 8 || cost[0] >= longer)) return false;
+  const size_t longer = foreign > missing ? foreign : missing;
+  return 2 * size_t{cost[0]} <= longer || (longer <= 8 && cost[0] < longer);
+}
+
+bool StreamVerifier::report_alignment(size_t foreign, size_t missing) {
+  if (!is_alignment(foreign, missing)) return false;
+  constexpr size_t kRow = kAlignmentRow;
+  const uint8_t* cost = scratch();
+  uint8_t expected[kMaxAlignment];
+  StreamCursor reader = at_;
+  reader.read(expected, missing);
 
   // The table is in the working space that reports need as well, so the path is taken out first.
   enum : uint8_t { equal, altered, lost, inserted };

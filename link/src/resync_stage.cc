@@ -18,7 +18,8 @@
 namespace millrace::link {
 namespace {
 
-constexpr uint64_t kFreeRadius = 64 * 1024;
+constexpr uint64_t kFreeRadius = 65536;
+constexpr uint64_t kLeastSourceRadius = 4096;
 // How near the stream is looked for after dropped bytes: a sparse table makes a miss cheap.
 constexpr size_t kFloodBytes = 128;
 // With 512 bytes, so that a burst of flipped bits up to that length is one fault.
@@ -42,7 +43,9 @@ bool StreamVerifier::run_stage(size_t stage, size_t size) {
     if (ok) {
       found.index = match.index;
       found.stream.skip(match.skip);
-      if (match.index != match.skip) search_source(match.index, &found);
+      if (match.index != match.skip && !is_alignment(match.index, match.skip)) {
+        search_source(match.index, &found);
+      }
     }
   } else if (!ok) {
     ok = search_local(stage, size, &found) || search_far(size, stage_radius(stage), &found);
@@ -120,7 +123,9 @@ bool StreamVerifier::search_local(size_t stage, size_t size, Resync* out) {
     return true;
   }
   const bool damaged = out->stream.offset() == at_.offset() + foreign_ + index;
-  if (!damaged && foreign_ == 0) search_source(index, out);
+  if (!damaged && foreign_ == 0 && !is_alignment(index, out->stream.offset() - at_.offset())) {
+    search_source(index, out);
+  }
   return true;
 }
 
@@ -131,9 +136,11 @@ void StreamVerifier::search_source(size_t size, Resync* out) {
   bool text = true;
   for (size_t i = 0; i < key && text; ++i) text = is_text(window_[i]);
   if (text) return;
+  const uint64_t radius = smaller(limits_.search_bytes, search_credit_ / 2);
+  if (radius < kLeastSourceRadius) return;
   FarSearch search{window_, size, key, 1, 0, 0};
   FarMatch match{0, at_};
-  if (look_far(&search, stood(), limits_.search_bytes, &match)) *out = Resync{0, match.stream};
+  if (look_far(&search, stood(), radius, &match)) *out = Resync{0, match.stream};
 }
 
 bool StreamVerifier::search_far(size_t size, uint64_t radius, Resync* out) {

@@ -56,7 +56,7 @@ class Script {
       case 0:
         return lose(1 + draw(8));
       case 1:
-        return lose(512 * (1 + draw(12)));
+        return lose(size_t{512} * (1 + draw(12)));
       case 2:
         return lose(draw(2) ? 1 + draw(500) : 1 + draw(20000));
       case 3:
@@ -365,10 +365,10 @@ void run_scripts(uint32_t first_seed, uint32_t count, bool with_messages) {
   }
 }
 
-TEST(StreamVerifierRandom, TellsEveryScriptOfFaults) { run_scripts(1, 400, false); }
+TEST(StreamVerifierRandom, TellsEveryScriptOfFaults) { run_scripts(1, 250, false); }
 
 TEST(StreamVerifierRandom, TellsEveryScriptOfFaultsAmongMessages) {
-  run_scripts(100001, 400, true);
+  run_scripts(100001, 250, true);
 }
 
 }  // namespace

@@ -15,7 +15,7 @@ inline constexpr size_t kStageBytes[kStages] = {6, 22, 64, 128, 256, 512, 1024, 
 inline constexpr size_t kKeptBytes = 512;
 
 inline constexpr uint64_t kHoldBytes = 4096;
-inline constexpr uint64_t kHoldBytesAtStart = 256 * 1024;
+inline constexpr uint64_t kHoldBytesAtStart = 262144;
 inline constexpr uint64_t kSureJump = 512;
 
 // Stream bytes that far searches may look through for each received byte, about 2 ns of work.

@@ -142,6 +142,7 @@ class StreamVerifier {
   void report_damaged_run(const StreamCursor& from, const uint8_t* received, size_t size);
   size_t describe_stale_lines(const StreamCursor& from, const uint8_t* received, size_t size,
                               Fault* fault);
+  bool is_alignment(uint64_t foreign_bytes, uint64_t missing_bytes);
   bool report_alignment(size_t foreign, size_t missing);
 
   StreamShape shape_;
