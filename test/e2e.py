@@ -79,6 +79,13 @@ def read_line(stream):
     return stream.readline().decode().rstrip("\n")
 
 
+def wait_until_read(process, size):
+    """Until the running program has read `size` bytes in all, or fails when it ends before."""
+    while int(pathlib.Path(f"/proc/{process.pid}/io").read_text().split()[1]) < size:  # rchar
+        assert process.poll() is None, process.communicate()
+        select.select([], [], [], 0.01)
+
+
 class PcDevice:
     """`millrace device pc` with these options, as long as the block lasts."""
 

@@ -3,7 +3,6 @@
 import json
 import os
 import pathlib
-import select
 import signal
 import subprocess
 
@@ -16,10 +15,7 @@ def start(port, path):
     """A long run that is under way: the device has sent and we have read."""
     words = [e2e.MILLRACE, "serial", "bench", port, *map(str, ENDLESS), "--json", str(path)]
     process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    io = f"/proc/{process.pid}/io"
-    while int(pathlib.Path(io).read_text().split()[1]) < 4 << 20:  # rchar
-        assert process.poll() is None, process.communicate()
-        select.select([], [], [], 0.01)
+    e2e.wait_until_read(process, 4 << 20)
     return process
 
 

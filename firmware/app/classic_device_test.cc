@@ -166,6 +166,7 @@ TEST(ClassicDevice, SurvivesAFloodOfText) {
   f.advance_ms(500);
   f.send(handshake_bytes(128, 100, 0));
   EXPECT_EQ(crc_of(f.received()), 0xcdb73942u);
+  EXPECT_EQ(f.device.counters().foreign_bytes, 0u);  // counted anew
 }
 
 TEST(ClassicDevice, ClassicOnlyDoesNotKnowTheProbe) {

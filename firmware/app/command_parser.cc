@@ -189,6 +189,11 @@ void CommandParser::drop_foreign(size_t bytes) {
   drop(bytes);
 }
 
+void CommandParser::forget_foreign() {
+  foreign_bytes_ = 0;
+  memset(first_foreign_, 0, sizeof(first_foreign_));
+}
+
 void CommandParser::count_foreign(const uint8_t* data, size_t size) {
   for (size_t i = 0; i < size; ++i) {
     if (foreign_bytes_ < kKeptForeign) first_foreign_[foreign_bytes_] = data[i];

@@ -52,6 +52,9 @@ class CommandParser {
   // Forgets what is incomplete and the acknowledgements that are outstanding.
   void reset();
 
+  // Starts counting foreign bytes anew.
+  void forget_foreign();
+
   bool has_pending() const { return size_ > consumed_; }
   uint32_t foreign_bytes() const { return foreign_bytes_; }
   const uint8_t (&first_foreign() const)[kKeptForeign] { return first_foreign_; }

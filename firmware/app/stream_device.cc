@@ -249,6 +249,7 @@ void StreamDevice::start_run(State state, const link::RunRequest& request) {
   run_ = request;
   state_ = state;
   ++runs_started_;
+  parser_.forget_foreign();
   acks_received_ = acks_sent_ = 0;
   end_state_ = 0;
   stop_requested_ = counters_requested_ = out_ended_ = false;

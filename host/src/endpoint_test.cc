@@ -78,7 +78,9 @@ class FakeSystem final : public PortSystem {
     return Error{ErrorCode::not_found, path};
   }
   VirtualClock& clock() override { return clock_; }
+  bool may_return(const std::string& name) override { return name != forgotten; }
 
+  std::string forgotten;  // a name that may_return() refuses
   std::vector<PortIdentity> ports;
   std::map<std::string, std::string> links;
   std::vector<ErrorCode> failures;  // of the next opens
@@ -265,6 +267,20 @@ TEST_F(EndpointTest, ReopenOfAPortThatIsNoUsbDeviceFollowsItsName) {
   ASSERT_TRUE(endpoint->open({}).ok());
   system.links["/dev/link"] = "/dev/pts/2";
   EXPECT_EQ(path_of(endpoint->reopen({}, kSecond)), "/dev/pts/2");
+}
+
+TEST_F(EndpointTest, ReopenLeavesANameAloneThatGoesToSomethingElse) {
+  PortIdentity pty;
+  pty.path = "/dev/pts/5";
+  system.ports = {pty};
+  system.forgotten = "/dev/pts/5";
+  const auto endpoint = make("/dev/pts/5");
+  ASSERT_TRUE(endpoint->open({}).ok());
+  const int opens = system.opens;
+  const auto again = endpoint->reopen({}, int64_t{1} << 40);
+  ASSERT_FALSE(again.ok());
+  EXPECT_EQ(again.error().code, ErrorCode::gone);
+  EXPECT_EQ(system.opens, opens);
 }
 
 TEST_F(EndpointTest, ReopenWaitsOutUdevAndModemProbes) {

@@ -23,6 +23,8 @@ class PortSystem {
   // REQUIRES: `path` comes from resolve() or list().
   virtual Result<std::unique_ptr<Transport>> open(const std::string& path,
                                                   const OpenOptions& options) = 0;
+  // False: once gone, whatever stands under this name later is something else.
+  virtual bool may_return(const std::string& name) = 0;
   virtual Clock& clock() = 0;
 };
 

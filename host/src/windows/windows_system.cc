@@ -51,6 +51,8 @@ class WindowsSystem final : public PortSystem {
     return open_serial(path, std::move(identity), options);
   }
 
+  bool may_return(const std::string&) override { return true; }
+
   Clock& clock() override { return system_clock(); }
 };
 
