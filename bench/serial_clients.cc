@@ -261,9 +261,9 @@ int main(int argc, char** argv) {
       std::system("/usr/bin/python3 -c 'import serial' 2>/dev/null") == 0;  // NOLINT(cert-env33-c)
 
   fmt::print(
-      "serial_clients: compiler {}, CPU {}, N = {} rounds, device to host on a PTY, {} MB a "
-      "run (pyserial: a tenth)\n",
-      __VERSION__, cpu_name(), rounds, megabytes);
+      "serial_clients: compiler {}, flags {}, CPU {}, N = {} rounds, device to host on a PTY, "
+      "{} MB a run (pyserial: a tenth)\n",
+      __VERSION__, MILLRACE_CXX_FLAGS, cpu_name(), rounds, megabytes);
 #ifndef __OPTIMIZE__
   fmt::print("WARNING: built without optimisation\n");
 #endif
