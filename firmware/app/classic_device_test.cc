@@ -126,6 +126,16 @@ TEST(ClassicDevice, TheLastAcknowledgementDoesNotShiftTheNextHandshake) {
   EXPECT_EQ(f.received(), stream_bytes({42, 64, 2}));
 }
 
+TEST(ClassicDevice, TheLastAcknowledgementAndTheNextHandshakeMayComeTogether) {
+  DeviceFixture f;
+  f.send(handshake_bytes(100, 2, 1) + "\x06");
+  EXPECT_EQ(f.received(), stream_bytes({42, 100, 2}));
+  std::string together = handshake_bytes(64, 2, 0);
+  together.insert(0, 1, '\x06');
+  f.send(together);
+  EXPECT_EQ(f.received(), stream_bytes({42, 64, 2}));
+}
+
 TEST(ClassicDevice, ANewHandshakeStartsFromTheBeginning) {
   DeviceFixture f;
   for (int run = 1; run <= 3; ++run) {

@@ -129,6 +129,10 @@ void StreamDevice::on_command(const Command& command) {
       return;
     case Command::Kind::ack:
       ++acks_received_;
+      // Behind the last acknowledgement the next handshake may stand in the same packet.
+      if (state_ == State::classic && acks_received_ == run_.frame_count) {
+        parser_.set_mode(ParseMode::classic_run, 0);
+      }
       return;
   }
 }
