@@ -17,8 +17,6 @@
 namespace millrace::cli {
 
 using host::Endpoint;
-using host::Error;
-using host::ErrorCode;
 using host::Result;
 using host::Status;
 
