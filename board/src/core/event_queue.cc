@@ -79,12 +79,15 @@ void EventQueue::cancel(Event& event) {
 }
 
 void EventQueue::run_due() {
-  while (next_ <= now_) {
+  const Cycles until = now_;
+  while (next_ <= until) {
     Event& event = *heap_.front();
     const Cycles when = event.when_;
     cancel(event);
+    now_ = when;
     event.handler_(event.context_, when);
   }
+  now_ = until;
 }
 
 void EventQueue::snapshot(Snapshot& s) {

@@ -41,7 +41,7 @@ class EventQueue {
   ~EventQueue();  // leaves the events unscheduled
   EventQueue(const EventQueue&) = delete;
   EventQueue& operator=(const EventQueue&) = delete;
-  // The core writes this as it executes; events see the time at which they were due.
+  // The core writes this as it executes; in a handler it is the time at which the event was due.
   Cycles now() const { return now_; }
   // Moves time forward without running events. REQUIRES: `to` >= now() and <= next().
   void advance(Cycles to) { now_ = to; }
