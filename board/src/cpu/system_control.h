@@ -33,28 +33,39 @@ class SystemControl : public Device, public AttributeSource {
   // at it at block boundaries and calls enter_pending() if it is true.
   virtual bool attention() const = 0;
   // Takes the highest pending exception if its priority allows: stacks (memory may fault), updates
-  // `state` (r[15] becomes the handler), returns the cycles it took; 0 if none was taken.
+  // `state` (r[15] becomes the handler; unchanged if none was taken). Returns the cycles to add:
+  // those it took, and stalls owed since the last call (cache maintenance registers, lazy FP
+  // stacking). An event that is due during the stacking runs (late arrival): EventQueue::now() may
+  // have moved by up to the returned cycles. No exception is taken while reset_requested().
   virtual uint32_t enter_pending(CpuState& state) = 0;
-  // Branch to an EXC_RETURN value: unstacks, or tail-chains. Returns cycles.
+  // Branch to an EXC_RETURN value in handler mode: unstacks, or tail-chains. Returns cycles.
   virtual uint32_t exception_return(CpuState& state, uint32_t exc_return) = 0;
   // SVC: pends SVCall, taken by the next enter_pending(). state.r[15]: the return address.
   virtual void supervisor_call(CpuState& state) = 0;
   // A fault of the instruction at `pc`; state.r[15] = pc already. Escalates as B1.5.15 says.
-  // Taken by the next enter_pending(), or lock-up.
+  // Taken by the next enter_pending(), or lock-up. A refused access to the private peripheral bus
+  // may be reported as mpu_data; it becomes the BusFault that it is.
   virtual void fault(CpuState& state, FaultCause cause, uint32_t address) = 0;
   virtual bool locked_up() const = 0;
   virtual bool reset_requested() const = 0;
-  // First FP instruction after exception entry with lazy stacking pending: stacks s0-s15, FPSCR.
-  // Also the access check (CPACR). False: NOCP fault was raised.
+  // ExecuteFPCheck (B1.5.7), before an FP instruction while CONTROL.FPCA is 0 or fp_lazy_pending():
+  // the access check (CPACR), the deferred stacking of s0-s15 and FPSCR, FPCA and FPSCR's defaults.
+  // False: a fault was raised, the instruction does not execute. REQUIRES: state.r[15] is its
+  // address.
   virtual bool prepare_fp(CpuState& state) = 0;
+  // Lazy stacking is pending, or CPACR does not give everyone access.
   virtual bool fp_lazy_pending() const = 0;
   // MSR/MRS/CPS of special registers (B5.2.2); applies privilege and stack switching.
   virtual uint32_t read_special(const CpuState& state, unsigned sysm) = 0;
   virtual void write_special(CpuState& state, unsigned sysm, uint32_t value, unsigned mask) = 0;
-  virtual void change_masks(CpuState& state) = 0;  // PRIMASK/FAULTMASK changed by CPS
+  // CPS has changed PRIMASK/FAULTMASK in `state`; takes a FAULTMASK back that may not be set.
+  virtual void change_masks(CpuState& state) = 0;
 
-  // WFI/WFE: true while the core sleeps; wakes by pending interrupts as B1.5.18, B1.5.19.
+  // Ends WFI: a pending exception that would be taken if PRIMASK were 0 (B1.5.19). Ends WFE too,
+  // as does take_event() (B1.5.18), which a sleeping WFE asks besides.
   virtual bool should_wake(const CpuState& state) const = 0;
+  // The last exception_return() sleeps at once, as if WFI followed (SCR.SLEEPONEXIT); clears.
+  virtual bool take_sleep_on_exit() { return false; }
   virtual void send_event() = 0;  // SEV
   virtual bool take_event() = 0;  // WFE: clears the event register
   virtual void set_interrupt(unsigned irq, bool level) = 0;
