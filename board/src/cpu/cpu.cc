@@ -29,9 +29,7 @@ Cpu::Cpu(MemorySystem& memory, SystemControl& system, EventQueue& events, const 
 CpuStop Cpu::run(Cycles until) { return execute(until, false); }
 CpuStop Cpu::step() { return execute(kNever, true); }
 
-Cycles Cpu::now() const {
-  return cursor_ != nullptr ? block_time_ + cursor_->cycle : block_time_;
-}
+Cycles Cpu::now() const { return cursor_ != nullptr ? block_time_ + cursor_->cycle : block_time_; }
 
 void Cpu::set_pc(uint32_t address) {
   state.r[15] = address;
@@ -231,9 +229,13 @@ bool Cpu::start_block() {
   Block* block = successor_;
   if (block == nullptr) {
     const uint64_t generation = blocks_.generation();
+    const uint64_t decoded = blocks_.decoded();
     block = blocks_.find(state.r[15], state.itstate, privileged_);
     if (generation != blocks_.generation()) {
       previous_ = nullptr;
+    }
+    if (decoded != blocks_.decoded()) {
+      flush_tlb();  // stores to the page are watched from now on
     }
     if (previous_ != nullptr && link_ < 2) {
       previous_->next[link_] = block;
@@ -243,6 +245,7 @@ bool Cpu::start_block() {
   if (block->flags != 0) [[unlikely]] {
     if ((block->flags & Block::kVerify) != 0) {
       blocks_.verify(block);
+      flush_tlb();
     }
     if ((block->flags & Block::kBreakpoint) != 0 && !skip_breakpoint_) {
       return false;
@@ -253,9 +256,9 @@ bool Cpu::start_block() {
   cursor_ = block->ops.data();
   if (timed_) {
     if (previous_ != nullptr) {
-      const uint8_t wait =
-          link_ < 2 ? previous_->next_wait[link_]
-                    : previous_->late.empty() ? uint8_t{0} : wait_between(*previous_, *block);
+      const uint8_t wait = link_ < 2                 ? previous_->next_wait[link_]
+                           : previous_->late.empty() ? uint8_t{0}
+                                                     : wait_between(*previous_, *block);
       block_time_ += wait;
       counters_.operand += wait;
     }

@@ -177,7 +177,6 @@ class Cpu {
   Tlb* fill_tlb(uint32_t address);
   bool watch(uint32_t address, unsigned size, bool is_write, const Op* op);
   Access finish_access(uint32_t address, uint32_t stall, bool device);
-  FaultCause data_fault(AccessFault fault) const;
 
   MemorySystem& memory_;
   SystemControl& system_;
@@ -188,12 +187,12 @@ class Cpu {
   BranchPredictor predictor_;
   std::array<Tlb, kTlbEntries> tlb_{};
 
-  Block* block_ = nullptr;       // being executed, or executed last
-  const Op* cursor_ = nullptr;   // next op in it; null: the next block begins at r[15]
-  Block* successor_ = nullptr;   // the block at r[15] if known
-  Block* previous_ = nullptr;    // the block before, unless an exception came between
-  unsigned link_ = 2;            // previous_->next[] that is the way here; 2: an indirect branch
-  uint32_t last_line_ = 1;  // 32-byte line fetched last
+  Block* block_ = nullptr;      // being executed, or executed last
+  const Op* cursor_ = nullptr;  // next op in it; null: the next block begins at r[15]
+  Block* successor_ = nullptr;  // the block at r[15] if known
+  Block* previous_ = nullptr;   // the block before, unless an exception came between
+  unsigned link_ = 2;           // previous_->next[] that is the way here; 2: an indirect branch
+  uint32_t last_line_ = 1;      // 32-byte line fetched last
   const Op* stop_op_ = nullptr;
   Cycles block_time_ = 0;  // when op->cycle 0 issues, stalls so far included
   Cycles deadline_ = 0;

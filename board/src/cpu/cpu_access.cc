@@ -12,6 +12,17 @@ bool is_device(uint32_t address) {
   return (address >= 0x40000000u && address < 0x60000000u) || address >= 0xA0000000u;
 }
 
+FaultCause data_fault(AccessFault fault) {
+  switch (fault) {
+    case AccessFault::bus:
+      return FaultCause::bus_data;
+    case AccessFault::unaligned:
+      return FaultCause::unaligned;
+    default:
+      return FaultCause::mpu_data;
+  }
+}
+
 }  // namespace
 
 void Cpu::flush_tlb() { tlb_.fill(Tlb{}); }
@@ -55,10 +66,6 @@ Next Cpu::raise(const Op* op, FaultCause cause, uint32_t address) {
   fault_cause_ = cause;
   fault_address_ = address;
   return Next::fault;
-}
-
-FaultCause Cpu::data_fault(AccessFault fault) const {
-  return fault == AccessFault::bus ? FaultCause::bus_data : FaultCause::mpu_data;
 }
 
 // Debugger and DWT. True: the chain must stop.

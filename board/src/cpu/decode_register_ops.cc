@@ -18,8 +18,8 @@ Insn shift_or_extend(uint16_t hw1, uint16_t hw2, Insn i) {
     i.set_flags = bit(hw1, 4);
     return checked(i, !is_sp_or_pc(i.rd) && !is_sp_or_pc(i.rn) && !is_sp_or_pc(i.rm));
   }
-  constexpr Kind kKinds[] = {Kind::sxth,   Kind::uxth, Kind::sxtb16,    Kind::uxtb16,
-                             Kind::sxtb,   Kind::uxtb, Kind::undefined, Kind::undefined};
+  constexpr Kind kKinds[] = {Kind::sxth, Kind::uxth, Kind::sxtb16,    Kind::uxtb16,
+                             Kind::sxtb, Kind::uxtb, Kind::undefined, Kind::undefined};
   i.kind = kKinds[bits(hw1, 6, 4)];
   if (i.kind == Kind::undefined) {
     return i;
@@ -140,8 +140,8 @@ Insn long_multiply(uint16_t hw1, uint16_t hw2, Insn i) {
       i.kind = bit(hw1, 5) ? Kind::udiv : Kind::sdiv;
       i.rd = reg(hw2, 8);
       i.ra = 0;
-      return checked(i, !is_sp_or_pc(i.rd) && !is_sp_or_pc(i.rn) && !is_sp_or_pc(i.rm) &&
-                            reg(hw2, 12) == 15);
+      return checked(
+          i, !is_sp_or_pc(i.rd) && !is_sp_or_pc(i.rn) && !is_sp_or_pc(i.rm) && reg(hw2, 12) == 15);
     case 2:
       i.kind = op2 == 0 ? Kind::umull : Kind::undefined;
       break;

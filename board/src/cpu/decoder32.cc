@@ -23,8 +23,8 @@ Insn load_store_multiple(uint16_t hw1, uint16_t hw2, const DecodeContext& at) {
   i.add = op == 1;
   i.writeback = bit(hw1, 5);
   i.list = hw2;
-  if (i.rn == 15 || std::popcount(hw2) < 2 || bit(hw2, 13) ||
-      (i.writeback && bit(hw2, i.rn)) || (load && (hw2 >> 14) == 3) || (!load && bit(hw2, 15)) ||
+  if (i.rn == 15 || std::popcount(hw2) < 2 || bit(hw2, 13) || (i.writeback && bit(hw2, i.rn)) ||
+      (load && (hw2 >> 14) == 3) || (!load && bit(hw2, 15)) ||
       (load && bit(hw2, 15) && at.before_last_in_it())) {
     return unpredictable(4);
   }
@@ -45,8 +45,7 @@ Insn dual(uint16_t hw1, uint16_t hw2, const DecodeContext& at) {
   i.imm = (hw2 & 0xFFu) * 4;
   const bool load = i.kind == Kind::ldrd;
   if (is_sp_or_pc(i.rd) || is_sp_or_pc(i.ra) || (load && i.rd == i.ra) ||
-      (i.writeback && (i.rn == i.rd || i.rn == i.ra)) ||
-      (i.rn == 15 && (!load || i.writeback))) {
+      (i.writeback && (i.rn == i.rd || i.rn == i.ra)) || (i.rn == 15 && (!load || i.writeback))) {
     return unpredictable(4);
   }
   if (i.rn == 15) {
@@ -192,8 +191,9 @@ Insn branch_and_control(uint16_t hw1, uint16_t hw2, const DecodeContext& at) {
   }
   i.kind = Kind::b;
   i.cond = static_cast<uint8_t>(bits(hw1, 9, 6));
-  const uint32_t offset = (s << 20) | (bit(hw2, 11) ? 1u << 19 : 0) | (bit(hw2, 13) ? 1u << 18 : 0) |
-                          (bits(hw1, 5, 0) << 12) | (bits(hw2, 10, 0) << 1);
+  const uint32_t offset = (s << 20) | (bit(hw2, 11) ? 1u << 19 : 0) |
+                          (bit(hw2, 13) ? 1u << 18 : 0) | (bits(hw1, 5, 0) << 12) |
+                          (bits(hw2, 10, 0) << 1);
   i.imm = at.pc() + sign_extend(offset, 21);
   return i;
 }

@@ -82,10 +82,10 @@ Handler vfp_handler(const Insn& i);
 Next execute_fp(Cpu& cpu, const Op& op);
 
 // Ops that no instruction is.
-Next op_fall(Cpu& cpu, const Op* op);        // the end of a block
-Next op_stepped(Cpu& cpu, const Op* op);     // the end of a single step
-Next op_align_sp(Cpu& cpu, const Op* op);    // SP[1:0] are 0
-Next op_fetch_bus(Cpu& cpu, const Op* op);   // the fetch failed
+Next op_fall(Cpu& cpu, const Op* op);       // the end of a block
+Next op_stepped(Cpu& cpu, const Op* op);    // the end of a single step
+Next op_align_sp(Cpu& cpu, const Op* op);   // SP[1:0] are 0
+Next op_fetch_bus(Cpu& cpu, const Op* op);  // the fetch failed
 Next op_fetch_mpu(Cpu& cpu, const Op* op);
 Next op_undefined(Cpu& cpu, const Op* op);
 Handler guard_handler(unsigned cond);  // executes the next op.imm ops if the condition passes

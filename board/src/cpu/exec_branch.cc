@@ -85,12 +85,11 @@ Next table_branch(Cpu& cpu, const Op* op) {
   return Next::indirect;
 }
 
-constexpr Handler kBranches[] = {
-    &branch<0>, &branch<1>, &branch<2>,  &branch<3>,  &branch<4>,  &branch<5>,  &branch<6>,
-    &branch<7>, &branch<8>, &branch<9>,  &branch<10>, &branch<11>, &branch<12>, &branch<13>,
-    &branch<14>};
-constexpr Handler kGuards[] = {&guard<0>, &guard<1>, &guard<2>,  &guard<3>,  &guard<4>,
-                               &guard<5>, &guard<6>, &guard<7>,  &guard<8>,  &guard<9>,
+constexpr Handler kBranches[] = {&branch<0>,  &branch<1>,  &branch<2>,  &branch<3>,  &branch<4>,
+                                 &branch<5>,  &branch<6>,  &branch<7>,  &branch<8>,  &branch<9>,
+                                 &branch<10>, &branch<11>, &branch<12>, &branch<13>, &branch<14>};
+constexpr Handler kGuards[] = {&guard<0>,  &guard<1>,  &guard<2>,  &guard<3>, &guard<4>,
+                               &guard<5>,  &guard<6>,  &guard<7>,  &guard<8>, &guard<9>,
                                &guard<10>, &guard<11>, &guard<12>, &guard<13>};
 
 }  // namespace

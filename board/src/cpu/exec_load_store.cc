@@ -71,8 +71,7 @@ Next load(Cpu& cpu, const Op* op) {
 template <Kind kind, Mode mode>
 Next store(Cpu& cpu, const Op* op) {
   CpuState& s = cpu.state;
-  const Access access =
-      cpu.store<size_of(kind)>(op, address_of<mode>(s, *op), s.r[op->rd]);
+  const Access access = cpu.store<size_of(kind)>(op, address_of<mode>(s, *op), s.r[op->rd]);
   if (access == Access::fault) [[unlikely]] {
     return Next::fault;
   }

@@ -46,9 +46,7 @@ Handler by_flags(const Insn& i) {
 }
 
 // Bit fields: imm = lsb, ra = width.
-uint32_t field_mask(const Op& op) {
-  return op.ra >= 32 ? 0xFFFFFFFFu : ((1u << op.ra) - 1);
-}
+uint32_t field_mask(const Op& op) { return op.ra >= 32 ? 0xFFFFFFFFu : ((1u << op.ra) - 1); }
 Next bfi(Cpu& cpu, const Op* op) {
   const uint32_t mask = field_mask(*op) << op->imm;
   uint32_t& r = cpu.state.r[op->rd];

@@ -62,9 +62,7 @@ Next isb(Cpu& cpu, const Op* op) {
   cpu.barrier(op);
   return leave(cpu, op, Next::exception);
 }
-Next no_coprocessor(Cpu& cpu, const Op* op) {
-  return cpu.raise(op, FaultCause::no_coprocessor, 0);
-}
+Next no_coprocessor(Cpu& cpu, const Op* op) { return cpu.raise(op, FaultCause::no_coprocessor, 0); }
 
 }  // namespace
 

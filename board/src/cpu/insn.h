@@ -32,7 +32,7 @@ enum class Kind : uint8_t {
   adr,   // rd = imm, an absolute address
   movt,  // rd[31:16] = imm
   mov_pc,
-  add_pc,  // PC = PC + rm
+  add_pc,          // PC = PC + rm
   shift_register,  // rd = rn shifted (by `shift`) by rm
   // Multiply and divide.
   mul,

@@ -44,7 +44,8 @@ void set_operands(const Insn& i, Op* op) {
     case Kind::ldrd:
     case Kind::strd:
       op->imm = i.literal ? i.imm : signed_offset(i);
-      op->rm = static_cast<uint8_t>((i.writeback ? 1 : 0) | (i.index ? 0 : 2) | (i.literal ? 4 : 0));
+      op->rm =
+          static_cast<uint8_t>((i.writeback ? 1 : 0) | (i.index ? 0 : 2) | (i.literal ? 4 : 0));
       break;
     case Kind::ldm:
     case Kind::stm:
