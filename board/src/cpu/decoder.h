@@ -17,7 +17,7 @@ constexpr unsigned instruction_size(uint16_t first) { return first >= 0xE800 ? 4
 //
 // UNPREDICTABLE encodings are Kind::unpredictable, which faults as UNDEFINED does. Exceptions,
 // which execute in the obvious way because compilers or the M7 itself are known to do so:
-// should-be-zero and should-be-one bits of MSR, MRS, barriers, hints and BX/BLX are ignored; STM
+// should-be-zero and should-be-one bits of MSR and MRS are ignored; STM
 // that stores its own base with write-back stores the original value.
 Insn decode(uint16_t first, uint16_t second, uint32_t address, uint32_t itstate);
 

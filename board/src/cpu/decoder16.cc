@@ -147,7 +147,7 @@ Insn special_data(uint16_t hw, const DecodeContext& at) {
       }
       return i;
     default:
-      if (at.before_last_in_it() || (bit(hw, 7) && i.rm == 15)) {
+      if (at.before_last_in_it() || (bit(hw, 7) && i.rm == 15) || (hw & 7) != 0) {
         return unpredictable(2);
       }
       i.kind = bit(hw, 7) ? Kind::blx : Kind::bx;

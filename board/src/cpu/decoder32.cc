@@ -136,12 +136,18 @@ Insn control(uint16_t hw1, uint16_t hw2) {
     if (bits(hw2, 10, 8) != 0) {
       return undefined(4);
     }
+    if (reg(hw1, 0) != 15 || bits(hw2, 15, 11) != 0x10) {
+      return unpredictable(4);
+    }
     constexpr Kind kHints[] = {Kind::nop, Kind::nop, Kind::wfe, Kind::wfi, Kind::sev};
     const unsigned hint = hw2 & 0xFF;
     i.kind = hint < 5 ? kHints[hint] : Kind::nop;
     return i;
   }
   if (op == 0x3B) {
+    if (reg(hw1, 0) != 15 || bits(hw2, 15, 8) != 0x8F) {
+      return unpredictable(4);
+    }
     switch (bits(hw2, 7, 4)) {
       case 2:
         i.kind = Kind::clrex;
