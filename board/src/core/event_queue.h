@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "core/snapshot.h"
+
 namespace millrace::board {
 
 using Cycles = uint64_t;
@@ -35,20 +37,37 @@ class Event {
 
 class EventQueue {
  public:
-  // The core writes this as it executes; events see the time at which they were due.
+  EventQueue() = default;
+  ~EventQueue();  // leaves the events unscheduled
+  EventQueue(const EventQueue&) = delete;
+  EventQueue& operator=(const EventQueue&) = delete;
+  // The core writes this as it executes; in a handler it is the time at which the event was due.
   Cycles now() const { return now_; }
   // Moves time forward without running events. REQUIRES: `to` >= now() and <= next().
   void advance(Cycles to) { now_ = to; }
   // When the first event is due; kNever if none is. The core runs no block past this.
   Cycles next() const { return next_; }
-  // Runs every event due at or before now(), in order of time; handlers may schedule more.
+  // Runs every event due at or before now(), in order of time; handlers may schedule more. A
+  // handler that schedules at or before now() without end would never return: periods are > 0.
   void run_due();
   // (Re)schedules; a time in the past means now.
   void schedule(Event& event, Cycles when);
   void cancel(Event& event);
+  size_t size() const { return heap_.size(); }
+
+  // The clock itself, before any event.
+  void snapshot(Snapshot& s);
+  // Whether and when `event` is due, with its place among equal times; its owner calls this.
+  void snapshot(Snapshot& s, Event& event);
 
  private:
-  std::vector<Event*> heap_;
+  static bool before(const Event& a, const Event& b);
+  void place(size_t index, Event* event);
+  void sift_up(size_t index);
+  void sift_down(size_t index);
+  void insert(Event& event, Cycles when, uint64_t order);
+
+  std::vector<Event*> heap_;  // a binary heap: the earliest is heap_[0]
   Cycles now_ = 0;
   Cycles next_ = kNever;
   uint64_t next_order_ = 0;

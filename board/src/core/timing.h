@@ -32,35 +32,50 @@ struct Timing {
   uint32_t exception_entry = 12;
   uint32_t exception_exit = 10;
   uint32_t tail_chain = 6;
-  // Memories.
-  uint32_t ocram_line_first = 20;  // D- or I-side line fill, first 8 bytes
+  // Memories, core cycles beyond a zero-wait access.
+  uint32_t ocram_line_first = 24;  // D- or I-side line fill, first 8 bytes
   uint32_t ocram_line_beat = 4;    // each further 8 bytes
   uint32_t ocram_read = 26;        // uncached
-  uint32_t ocram_write = 8;
-  uint32_t peripheral_read = 28;  // IPG/AIPS
+  uint32_t ocram_write = 8;        // uncached, until the store buffer has its entry back
+  uint32_t peripheral_read = 28;   // IPG/AIPS
   uint32_t peripheral_write = 6;
+  uint32_t ahb_peripheral_read = 8;  // GPIO6-9, at the core's clock
+  uint32_t ahb_peripheral_write = 2;
   uint32_t ppb_read = 1;
   uint32_t ppb_write = 1;
-  // FlexSPI, in serial clocks and core cycles.
-  uint32_t flexspi_command_sck = 20;    // command, address, mode, dummy
-  uint32_t flexspi_sck_per_byte = 2;    // quad
-  uint32_t flexspi_overhead = 24;       // core cycles of synchronisation to the first beat
-  uint32_t flexspi_turnaround_sck = 6;  // chip select between two commands
-  uint32_t flexspi_prefetch = 1;        // 1: AHB prefetch on, as the boot ROM leaves it
+  // Clocks until the clock controller says otherwise.
+  uint32_t core_khz = 600000;
+  uint32_t flexspi_khz = 100000;
+  uint32_t psram_khz = 88000;
+  // FlexSPI1 with the flash, in serial clocks (sck) and core cycles.
+  uint32_t flexspi_command_sck = 20;       // command, address, mode, dummy
+  uint32_t flexspi_sck_per_byte = 2;       // quad
+  uint32_t flexspi_overhead = 24;          // core cycles from the last serial bit to the core
+  uint32_t flexspi_turnaround_sck = 6;     // chip select between two commands
+  uint32_t flexspi_prefetch = 1;           // 1: AHB prefetch on, as the boot ROM leaves it
+  uint32_t flexspi_partition_bytes = 256;  // of the AHB RX buffer, for one master
+  // FlexSPI2 with the PSRAM.
+  uint32_t psram_command_sck = 26;
+  uint32_t psram_write_command_sck = 36;
+  uint32_t psram_turnaround_sck = 9;
+  uint32_t psram_prefetch = 0;
 };
 
 struct TimingParameter {
   std::string_view name;  // as the member
-  std::string_view unit;  // cycles, sck, flag
-  char grade;             // A, B, C, I
+  std::string_view unit;  // cycles, sck, kHz, bytes, flag
+  char grade = 0;         // A, B, C, I
   std::string_view source;
-  uint32_t Timing::*member;
+  uint32_t minimum = 0;
+  uint32_t Timing::*member = nullptr;
 };
 
 // All parameters, in the order of the struct.
 const std::vector<TimingParameter>& timing_parameters();
 
-// Lines `name = value  # comment`. Returns an empty string, or one sentence with line number.
+// Lines `name = value  # comment`; a value is decimal, at most kMaxTimingValue. Returns an empty
+// string, or one sentence with the line number; then *timing is as before.
+inline constexpr uint32_t kMaxTimingValue = 10'000'000;
 std::string apply_profile(std::string_view text, Timing* timing);
 
 }  // namespace millrace::board

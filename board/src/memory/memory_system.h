@@ -13,6 +13,7 @@
 
 #include "core/device.h"
 #include "core/event_queue.h"
+#include "core/snapshot.h"
 #include "core/timing.h"
 
 namespace millrace::board {
@@ -22,6 +23,7 @@ enum class AccessFault : uint8_t {
   bus,          // nothing there, or the memory refuses (write to flash)
   mpu_data,     // MPU or default map: no permission
   mpu_execute,  // XN or no permission, instruction side
+  unaligned,    // an unaligned access to Device memory: UsageFault UNALIGNED (A3.2.1)
 };
 
 // What the MPU and the default memory map say about an address; made by the CPU layer.
@@ -75,8 +77,9 @@ class MemorySystem {
   virtual LoadResult load(uint32_t address, unsigned size, bool privileged, Cycles at) = 0;
   virtual StoreResult store(uint32_t address, unsigned size, uint32_t value, bool privileged,
                             Cycles at) = 0;
-  // Index address / kPageBytes for the TCM range 0 .. 0x2007ffff and null elsewhere; valid until
-  // pages_changed() differs. Present only where the attributes are uniform and allow it.
+  // The page of `address`, in the TCMs only (functional mode: in every memory); null elsewhere.
+  // The pointer is valid for good, what it points to until pages_changed() differs. A member is
+  // null where the attributes are not the same in the whole page or do not allow the access.
   virtual const FastPage* fast_page(uint32_t address, bool privileged) = 0;
   virtual uint32_t pages_changed() const = 0;
 
@@ -86,8 +89,16 @@ class MemorySystem {
   // Stall of executing from the 32-byte line of `address` at `at`, and the effect on the I-cache;
   // 0 for ITCM. Called once per line and block execution, in order.
   virtual uint32_t fetch_line(uint32_t address, Cycles at) = 0;
+  // The same for code from byte `first` to byte `last` of one line: waits also for the later beats
+  // of a line fill, or for every fetch of an uncached memory.
+  virtual uint32_t fetch_span(uint32_t first, uint32_t last, Cycles at) {
+    static_cast<void>(last);
+    return fetch_line(first, at);
+  }
   // Memory content under decoded blocks changed as the core sees it: the pages (address /
   // kPageBytes), or everything. The CPU polls code_changed() at block boundaries and asks then.
+  // "Decoded" is each 32-byte line that fetch() was asked for in a page that is watched; a page
+  // that was reported is watched no more.
   virtual bool code_changed() const = 0;
   virtual std::vector<uint32_t> take_changed_code_pages(bool* everything) = 0;
   // The CPU holds decoded code of this page: stores to it must be noticed.
@@ -122,7 +133,20 @@ class MemorySystem {
   virtual void attach(Device& device, uint32_t base, uint32_t size) = 0;
   virtual void set_attributes_source(const AttributeSource* source) = 0;
   virtual void attributes_changed() = 0;  // MPU reprogrammed
-  virtual void reset() = 0;
+  // Only addresses in first..last are affected: cheaper, for stack guards.
+  virtual void attributes_changed_in(uint32_t first, uint32_t last) {
+    static_cast<void>(first);
+    static_cast<void>(last);
+    attributes_changed();
+  }
+  // The clock controller changed the core clock or those of FlexSPI1 (flash) and FlexSPI2 (PSRAM).
+  virtual void set_clocks(uint32_t core_khz, uint32_t flexspi1_khz, uint32_t flexspi2_khz) {
+    static_cast<void>(core_khz);
+    static_cast<void>(flexspi1_khz);
+    static_cast<void>(flexspi2_khz);
+  }
+  virtual void reset() = 0;  // contents of the memories stay
+  virtual void snapshot(Snapshot& s) { static_cast<void>(s); }
 };
 
 }  // namespace millrace::board
