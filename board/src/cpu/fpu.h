@@ -5,6 +5,7 @@
 
 #include <cstdint>
 
+#include "cpu/op.h"
 #include "cpu/state.h"
 
 namespace millrace::board {
@@ -13,5 +14,7 @@ namespace millrace::board {
 // and FPSCR of `state`. Access has been checked (SystemControl::prepare_fp). False, with nothing
 // changed: UNDEFINED.
 bool execute_fp(CpuState& state, uint32_t instruction);
+// The same for op.imm. Next::go, or Next::fault after Cpu::raise().
+Next execute_fp(Cpu& cpu, const Op& op);
 
 }  // namespace millrace::board
