@@ -92,7 +92,8 @@ Cycles FlexSpiTiming::read(uint32_t address, unsigned master, Cycles at) {
 }
 
 Cycles FlexSpiTiming::write(uint32_t address, uint32_t bytes, Cycles at) {
-  const bool continues = running_ == kMasters && address == write_next_ && at <= write_end_;
+  const bool continues = running_ == kMasters && address == write_next_ && at <= write_end_ &&
+                         address % 32 != 0;  // the core's bursts end with their line
   Cycles start = write_end_;
   if (!continues) start = acquire(at) + sck(p_.write_command_sck);
   write_end_ = start + sck(uint64_t{bytes} * p_.sck_per_byte);

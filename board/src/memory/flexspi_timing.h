@@ -39,7 +39,7 @@ class FlexSpiTiming {
   // A read of up to 8 bytes that do not cross an 8-byte boundary: when they arrive.
   Cycles read(uint32_t address, unsigned master, Cycles at);
   // A write of `bytes` at `address`: when the controller has sent it. One that continues the last
-  // write while that is still under way needs no command of its own.
+  // write in the same line while that is still under way needs no command of its own.
   Cycles write(uint32_t address, uint32_t bytes, Cycles at);
 
   void reset();
