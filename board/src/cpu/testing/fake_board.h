@@ -16,7 +16,7 @@
 
 namespace millrace::board::testing {
 
-// Regions of plain memory. Accesses to 0x40000000..0x5fffffff are recorded as device accesses.
+// Regions of plain memory. Accesses to peripherals and system space are recorded.
 class FlatMemory : public MemorySystem {
  public:
   struct Region {
@@ -156,7 +156,7 @@ class FlatMemory : public MemorySystem {
 
  private:
   static bool is_device(uint32_t address) {
-    return address >= 0x40000000u && address < 0x60000000u;
+    return (address >= 0x40000000u && address < 0x60000000u) || address >= 0xE0000000u;
   }
   std::vector<Region> regions_;
   std::map<uint32_t, bool> watched_;
