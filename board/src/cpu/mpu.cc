@@ -9,8 +9,7 @@ namespace {
 constexpr uint32_t kType = 0xD90;
 constexpr uint32_t kCtrl = 0xD94;
 constexpr uint32_t kRnr = 0xD98;
-constexpr uint32_t kRbar = 0xD9C;
-constexpr uint32_t kRasr = 0xDA0;
+constexpr uint32_t kRbar = 0xD9C;  // then RASR, and three times more as aliases
 constexpr uint32_t kLastAlias = 0xDB8;
 
 constexpr uint32_t kEnable = 1;
