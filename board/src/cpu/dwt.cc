@@ -117,6 +117,21 @@ void Dwt::count(Counter counter, uint32_t cycles) {
   }
 }
 
+void Dwt::snapshot(Snapshot& s) {
+  s.field("dwt.control", control_);
+  s.field("dwt.trace_enabled", trace_enabled_);
+  s.field("dwt.cycles", cycles_);
+  s.field("dwt.anchor", anchor_);
+  s.field("dwt.counters", counters_);
+  for (Comparator& c : comparators_) {
+    s.field("dwt.comp", c.comp);
+    s.field("dwt.mask", c.mask);
+    s.field("dwt.function", c.function);
+    c.mask &= 31;
+  }
+  update();
+}
+
 bool Dwt::match_data(uint32_t address, unsigned size, bool is_write) {
   bool matched = false;
   for (Comparator& c : comparators_) {

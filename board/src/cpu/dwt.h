@@ -26,6 +26,8 @@ class Dwt {
   // Adds to a profiling counter if it is on; wraps at 256.
   void count(Counter counter, uint32_t cycles);
 
+  void snapshot(Snapshot& s);
+
   bool watches_data() const { return watches_data_; }
   // True if a comparator matches the access: a watchpoint debug event. Sets FUNCTION.MATCHED.
   bool match_data(uint32_t address, unsigned size, bool is_write);

@@ -10,28 +10,14 @@
 #include "cpu/fp_arith.h"
 
 #include <cmath>
-#include <cstring>
 #include <utility>
+
+#include "cpu/fp_fast.h"
 
 namespace millrace::board::fp {
 namespace {
 
 __extension__ using Wide = unsigned __int128;
-
-template <typename Bits>
-struct HostType;
-template <>
-struct HostType<uint32_t> {
-  using Type = float;
-  static constexpr float kLow = 0x1p-60f, kHigh = 0x1p+120f;
-};
-template <>
-struct HostType<uint64_t> {
-  using Type = double;
-  static constexpr double kLow = 0x1p-900, kHigh = 0x1p+1000;
-};
-template <typename Bits>
-using Host = typename HostType<Bits>::Type;
 
 template <typename Bits>
 Host<Bits> to_host(Bits bits) {
@@ -41,17 +27,10 @@ Host<Bits> to_host(Bits bits) {
 // Whether the host's operation may be tried at all.
 bool plain(const Env& env) { return env.rounding == Rounding::nearest && !env.flush; }
 
-// Away from underflow and overflow, where error terms are exact. False for NaN.
-template <typename Bits>
-bool tame(Host<Bits> x) {
-  const Host<Bits> magnitude = std::fabs(x);
-  return magnitude > HostType<Bits>::kLow && magnitude < HostType<Bits>::kHigh;
-}
-
 template <typename Bits>
 bool host_add(Env& env, Host<Bits> x, Host<Bits> y, Bits* out) {
   const Host<Bits> sum = x + y;
-  if (!tame<Bits>(sum) || !(std::fabs(x) < HostType<Bits>::kHigh)) {
+  if (!tame(sum) || !(std::fabs(x) < Host<Bits>(0x1p+120))) {
     return false;
   }
   if ((env.flags & kInexact) == 0) {
@@ -247,7 +226,7 @@ Bits mul(Env& env, Bits a, Bits b) {
     const Host<Bits> x = to_host(a);
     const Host<Bits> y = to_host(b);
     const Host<Bits> product = x * y;
-    if (tame<Bits>(product)) {
+    if (tame(product)) {
       if ((env.flags & kInexact) == 0 && product_differs(x, y, product)) {
         env.flags |= kInexact;
       }
@@ -279,7 +258,7 @@ Bits div(Env& env, Bits a, Bits b) {
     const Host<Bits> x = to_host(a);
     const Host<Bits> y = to_host(b);
     const Host<Bits> quotient = x / y;
-    if (tame<Bits>(quotient) && tame<Bits>(x) && tame<Bits>(y)) {
+    if (tame(quotient) && tame(x) && tame(y)) {
       if ((env.flags & kInexact) == 0 && product_differs(quotient, y, x)) {
         env.flags |= kInexact;
       }
@@ -318,7 +297,7 @@ template <typename Bits>
 Bits sqrt(Env& env, Bits a) {
   if (plain(env)) {
     const Host<Bits> x = to_host(a);
-    if (x > 0 && tame<Bits>(x)) {
+    if (x > 0 && tame(x)) {
       const Host<Bits> root = std::sqrt(x);
       if ((env.flags & kInexact) == 0 && product_differs(root, root, x)) {
         env.flags |= kInexact;
@@ -359,7 +338,7 @@ template <typename Bits>
 Bits mul_add(Env& env, Bits addend, Bits a, Bits b) {
   if (plain(env) && (env.flags & kInexact) != 0) {
     const Host<Bits> sum = std::fma(to_host(a), to_host(b), to_host(addend));
-    if (tame<Bits>(sum)) {
+    if (tame(sum)) {
       return std::bit_cast<Bits>(sum);
     }
   }

@@ -16,5 +16,8 @@ namespace millrace::board {
 bool execute_fp(CpuState& state, uint32_t instruction);
 // The same for op.imm. Next::go, or Next::fault after Cpu::raise().
 Next execute_fp(Cpu& cpu, const Op& op);
+// The handler that checks access, executes `instruction` (which is also op.imm) and goes on.
+// REQUIRES: the decoder found it defined.
+Handler fp_handler(uint32_t instruction);
 
 }  // namespace millrace::board

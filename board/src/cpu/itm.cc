@@ -66,4 +66,11 @@ bool Itm::unprivileged_write(uint32_t offset) const {
   return offset < kPortsEnd && ((privilege_ >> (offset / 32)) & 1) == 0;
 }
 
+void Itm::snapshot(Snapshot& s) {
+  s.field("itm.trace_enabled", trace_enabled_);
+  s.field("itm.enabled", enabled_);
+  s.field("itm.privilege", privilege_);
+  s.field("itm.control", control_);
+}
+
 }  // namespace millrace::board

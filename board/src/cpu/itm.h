@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <functional>
 
+#include "core/snapshot.h"
+
 namespace millrace::board {
 
 class Itm {
@@ -21,6 +23,8 @@ class Itm {
   void write(uint32_t offset, unsigned size, uint32_t value);
   // TPR: whether unprivileged code may write the port or the enable register at `offset`.
   bool unprivileged_write(uint32_t offset) const;
+
+  void snapshot(Snapshot& s);
 
  private:
   bool port_on(unsigned port) const;

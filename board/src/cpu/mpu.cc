@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cpu/mpu.h"
 
+#include <algorithm>
+
 namespace millrace::board {
 namespace {
 
 constexpr uint32_t kType = 0xD90;
 constexpr uint32_t kCtrl = 0xD94;
 constexpr uint32_t kRnr = 0xD98;
-constexpr uint32_t kRbar = 0xD9C;
-constexpr uint32_t kRasr = 0xDA0;
+constexpr uint32_t kRbar = 0xD9C;  // then RASR, and three times more as aliases
 constexpr uint32_t kLastAlias = 0xDB8;
 
 constexpr uint32_t kEnable = 1;
@@ -66,33 +67,51 @@ uint32_t Mpu::read(uint32_t offset) const {
   }
 }
 
-bool Mpu::write(uint32_t offset, uint32_t value, uint32_t lanes) {
+Mpu::Change Mpu::extent(const Region& region) {
+  const unsigned log2 = size_log2(region.rasr);
+  if (log2 == 0) {
+    return {};
+  }
+  const uint32_t mask = address_mask(log2);
+  return {region.base & mask, region.base | ~mask};
+}
+
+Mpu::Change Mpu::write(uint32_t offset, uint32_t value, uint32_t lanes) {
   switch (offset) {
     case kType:
-      return false;
+      return {};
     case kCtrl:
       control_ = ((control_ & ~lanes) | (value & lanes)) & (kEnable | kHfNmiEna | kPrivDefEna);
-      return true;
+      return {0, 0xFFFFFFFF};
     case kRnr:
       number_ = ((number_ & ~lanes) | (value & lanes)) % kRegions;
-      return false;
+      return {};
     default:
       break;
   }
   if (offset < kRbar || offset > kLastAlias) {
-    return false;
+    return {};
   }
-  if (((offset - kRbar) / 4) % 2 == 0) {
-    if ((value & lanes & 0x10) != 0) {  // VALID
-      number_ = value & 15;
-    }
-    Region& region = regions_[number_];
+  const bool is_base = ((offset - kRbar) / 4) % 2 == 0;
+  if (is_base && (value & lanes & 0x10) != 0) {  // VALID
+    number_ = value & 15;
+  }
+  Region& region = regions_[number_];
+  const Region old = region;
+  if (is_base) {
     region.base = ((region.base & ~lanes) | (value & lanes)) & 0xFFFFFFE0;
   } else {
-    Region& region = regions_[number_];
     region.rasr = ((region.rasr & ~lanes) | (value & lanes)) & kRasrBits;
   }
-  return (control_ & kEnable) != 0;
+  if (!acts() || (region.base == old.base && region.rasr == old.rasr)) {
+    return {};
+  }
+  const Change before = extent(old);
+  const Change after = extent(region);
+  if (!before.any() || !after.any()) {
+    return before.any() ? before : after;
+  }
+  return {std::min(before.first, after.first), std::max(before.last, after.last)};
 }
 
 bool Mpu::set_negative_priority(bool negative) {
@@ -189,6 +208,18 @@ void Mpu::cache_policy(unsigned policy, bool shareable, MemoryAttributes* out) c
   }
   out->write_back = true;
   out->write_allocate = policy == write_back_allocate;
+}
+
+void Mpu::snapshot(Snapshot& s) {
+  for (Region& region : regions_) {
+    s.field("mpu.base", region.base);
+    s.field("mpu.rasr", region.rasr);
+  }
+  s.field("mpu.control", control_);
+  s.field("mpu.number", number_);
+  s.field("mpu.cacr", cacr_);
+  s.field("mpu.negative_priority", negative_priority_);
+  number_ %= kRegions;
 }
 
 // Tables B3-14 (TEX, C, B, S), B3-15 (AP) and B3-16 (XN).

@@ -13,12 +13,18 @@ class Mpu {
  public:
   static constexpr unsigned kRegions = 16;
 
+  // Addresses whose attributes may have changed; none by default.
+  struct Change {
+    uint32_t first = 1;
+    uint32_t last = 0;
+    bool any() const { return first <= last; }
+  };
+
   void reset() { *this = Mpu(); }
 
   // MPU_TYPE..RASR_A3 at 0xE000ED90..B8; `offset` from 0xE000E000. `lanes`: the bits written.
   uint32_t read(uint32_t offset) const;
-  // True if attributes may have changed.
-  bool write(uint32_t offset, uint32_t value, uint32_t lanes);
+  Change write(uint32_t offset, uint32_t value, uint32_t lanes);
 
   // Execution at negative priority: MPU_CTRL.HFNMIENA decides whether the MPU acts. True if
   // attributes changed.
@@ -31,11 +37,15 @@ class Mpu {
   MemoryAttributes attributes(uint32_t address, bool privileged) const;
   bool uniform_page(uint32_t page_address, bool privileged, MemoryAttributes* out) const;
 
+  void snapshot(Snapshot& s);
+
  private:
   struct Region {
     uint32_t base = 0;  // RBAR.ADDR
     uint32_t rasr = 0;
   };
+  // The addresses that the region covers, sub-regions aside.
+  static Change extent(const Region& region);
   bool acts() const;
   MemoryAttributes decode(uint32_t rasr, uint32_t address, bool privileged) const;
   MemoryAttributes background(uint32_t address, bool privileged) const;

@@ -192,6 +192,26 @@ TEST_F(MpuTest, HardFaultRunsOnTheDefaultMapUnlessAskedOtherwise) {
   EXPECT_EQ(at(0x20000000), "rwx B");
 }
 
+// Only what a region covered or covers is announced: a stack guard is moved on every context
+// switch.
+TEST_F(MpuTest, ChangesAreAnnouncedForTheirAddresses) {
+  using Range = std::pair<uint32_t, uint32_t>;
+  region(3, 0x20001000, kFull | size_field(5));
+  EXPECT_EQ(memory.attributes_changes, 0u);  // the MPU is off
+  poke(kCtrl, 5);
+  EXPECT_EQ(memory.changed, Range(0, 0xFFFFFFFF));
+  unsigned before = memory.attributes_changes;
+  region(3, 0x20001000, kFull | size_field(5));  // nothing new
+  EXPECT_EQ(memory.attributes_changes, before);
+  poke(kRbar, 0x20003000 | 0x10 | 3);
+  EXPECT_EQ(memory.changed, Range(0x20001000, 0x2000301F));
+  poke(kRasr, 0);
+  EXPECT_EQ(memory.changed, Range(0x20003000, 0x2000301F));
+  before = memory.attributes_changes;
+  poke(kRbar, 0x20005000 | 0x10 | 3);  // a region that is off
+  EXPECT_EQ(memory.attributes_changes, before);
+}
+
 // uniform_page() agrees with attributes() wherever it answers.
 TEST_F(MpuTest, UniformPagesAgreeWithTheirAddresses) {
   region(0, 0x20000000, kFull | (1u << 19) | size_field(20));

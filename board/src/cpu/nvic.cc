@@ -235,4 +235,20 @@ void Nvic::trigger(unsigned irq) {
   }
 }
 
+void Nvic::snapshot(Snapshot& s) {
+  s.field("nvic.pending", pending_);
+  s.field("nvic.active", active_);
+  s.field("nvic.enabled", enabled_);
+  s.field("nvic.line", line_);
+  s.field("nvic.priority", priority_);
+  s.field("nvic.priority_group", priority_group_);
+  s.field("nvic.attention", attention_);
+  s.field("nvic.pend_event", pend_event_);
+  priority_group_ &= 7;
+  // Bits beyond the last exception have no priority to look up.
+  for (Bits* bits : {&pending_, &active_, &enabled_, &line_}) {
+    bits->back() &= (1u << (kExceptions % 32)) - 1;
+  }
+}
+
 }  // namespace millrace::board

@@ -7,6 +7,7 @@
 #include <array>
 #include <cstdint>
 
+#include "core/snapshot.h"
 #include "cpu/exception_number.h"
 
 namespace millrace::board {
@@ -63,6 +64,8 @@ class Nvic {
   uint32_t read(uint32_t offset) const;
   void write(uint32_t offset, uint32_t value, uint32_t lanes);
   void trigger(unsigned irq);  // STIR
+
+  void snapshot(Snapshot& s);
 
  private:
   // A bit an exception number.

@@ -300,6 +300,48 @@ TEST_F(Scb, StimulusPortsWriteWhenEnabled) {
   EXPECT_EQ(seen, (std::vector<Write>{Write{0, 'b', 1}, Write{31, 0x11223344, 4}}));
 }
 
+// What a restored object does next is what the saved one does.
+TEST_F(Scb, SnapshotRestoresEveryUnit) {
+  poke(kShcsr, 7u << 16);
+  poke(kCcr, 0x11);
+  poke(kDemcr, 1u << 24);
+  poke(0xE0001000, 1);
+  poke(0xE000ED9C, 0x20000013);
+  poke(0xE000EDA0, 0x0300001F);
+  poke(0xE000E014, 99);
+  poke(0xE000E010, 3);
+  enable(40, 0x60);
+  pend(40);
+  step();
+  pend(41);
+  scs.fault(state, FaultCause::bus_data, 0x77);
+  events.advance(50'000);
+  Snapshot saved;
+  events.snapshot(saved);
+  scs.snapshot(saved);
+  const auto dump = [&] {
+    std::vector<uint32_t> words;
+    for (uint32_t address = 0xE0000000; address < 0xE0002000; address += 4) {
+      words.push_back(peek(address));
+    }
+    for (uint32_t address = 0xE000E000; address < 0xE000F000; address += 4) {
+      words.push_back(peek(address));
+    }
+    words.push_back(static_cast<uint32_t>(events.next()));
+    return words;
+  };
+  const std::vector<uint32_t> before = dump();
+  const std::vector<uint8_t> bytes = saved.take();
+  scs.reset();
+  EXPECT_NE(dump(), before);
+  Snapshot restored(bytes);
+  events.snapshot(restored);
+  scs.snapshot(restored);
+  EXPECT_TRUE(restored.ok()) << restored.error();
+  EXPECT_EQ(dump(), before);
+  EXPECT_EQ(scs.trap_divide_by_zero(), true);
+}
+
 TEST_F(Scb, ReservedReadsAsZeroAndIgnoresWrites) {
   for (const uint32_t address : {0xE0002000u, 0xE0003000u, 0xE000E000u, 0xE000EDF0u, 0xE0040000u,
                                  0xE0041000u, 0xE00FF000u, 0xE00FFFFCu, 0xE000ECFCu}) {

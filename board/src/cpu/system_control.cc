@@ -128,8 +128,9 @@ void SystemControlM7::write_word(uint32_t offset, uint32_t value, uint32_t lanes
   } else if (in_scs >= kNvicFirst && in_scs < kScbFirst) {
     nvic_.write(in_scs, value, lanes);
   } else if (in_scs >= kMpuFirst && in_scs <= kMpuLast) {
-    if (mpu_.write(in_scs, value, lanes)) {
-      memory_.attributes_changed();
+    const Mpu::Change change = mpu_.write(in_scs, value, lanes);
+    if (change.any()) {
+      memory_.attributes_changed_in(change.first, change.last);
     }
   } else if (offset == kStir) {
     nvic_.trigger(value & 0x1FF);
@@ -169,6 +170,40 @@ bool SystemControlM7::uniform_page(uint32_t page_address, bool privileged,
   }
   *out = attributes(page_address, true);
   return true;
+}
+
+void SystemControlM7::snapshot(Snapshot& s) {
+  nvic_.snapshot(s);
+  systick_.snapshot(s);
+  mpu_.snapshot(s);
+  dwt_.snapshot(s);
+  itm_.snapshot(s);
+  s.field("scs.vtor", vtor_);
+  s.field("scs.scr", scr_);
+  s.field("scs.ccr", ccr_);
+  s.field("scs.cfsr", cfsr_);
+  s.field("scs.hfsr", hfsr_);
+  s.field("scs.dfsr", dfsr_);
+  s.field("scs.mmfar", mmfar_);
+  s.field("scs.bfar", bfar_);
+  s.field("scs.cpacr", cpacr_);
+  s.field("scs.csselr", csselr_);
+  s.field("scs.demcr", demcr_);
+  s.field("scs.actlr", actlr_);
+  s.field("scs.fpccr", fpccr_);
+  s.field("scs.fpcar", fpcar_);
+  s.field("scs.fpdscr", fpdscr_);
+  s.field("scs.m7_control", m7_control_);
+  s.field("scs.current_exception", current_exception_);
+  s.field("scs.faultmask", faultmask_);
+  s.field("scs.basepri", basepri_);
+  s.field("scs.owed_stall", owed_stall_);
+  s.field("scs.thumb_clear", thumb_clear_);
+  s.field("scs.event", event_);
+  s.field("scs.sleep_on_exit", sleep_on_exit_);
+  s.field("scs.locked_up", locked_up_);
+  s.field("scs.reset_requested", reset_requested_);
+  update_fp_check();
 }
 
 void SystemControlM7::set_interrupt(unsigned irq, bool level) {

@@ -44,6 +44,9 @@ class SystemControlM7 final : public SystemControl {
     write(address - kBase, 4, value, events_.now());
   }
 
+  // All of it but the ITM output. When restoring, `memory` restores its own caches and attributes.
+  void snapshot(Snapshot& s);
+
   // Device.
   std::string_view name() const override { return "SCS"; }
   uint32_t read(uint32_t offset, unsigned size, Cycles now) override;

@@ -153,4 +153,19 @@ void SysTick::write(uint32_t offset, uint32_t value, Cycles now) {
   schedule();
 }
 
+void SysTick::snapshot(Snapshot& s) {
+  s.field("systick.control", control_);
+  s.field("systick.reload", reload_);
+  s.field("systick.count", count_);
+  s.field("systick.anchor", anchor_);
+  s.field("systick.core_hz", core_hz_);
+  s.field("systick.phase", phase_);
+  events_.snapshot(s, wrap_);
+  if (core_hz_ == 0 || phase_ >= core_hz_) {
+    s.fail("systick.phase", "is no part of a period");
+    core_hz_ = 1;
+    phase_ = 0;
+  }
+}
+
 }  // namespace millrace::board

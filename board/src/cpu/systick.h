@@ -24,6 +24,8 @@ class SysTick {
   uint32_t read(uint32_t offset, Cycles now);
   void write(uint32_t offset, uint32_t value, Cycles now);
 
+  void snapshot(Snapshot& s);
+
  private:
   static void on_wrap(void* context, Cycles when);
   // Brings count_, the flags and a pended exception up to `now`.

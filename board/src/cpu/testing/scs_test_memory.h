@@ -5,7 +5,7 @@
 
 #include <array>
 #include <cstring>
-#include <string>
+#include <utility>
 #include <vector>
 
 #include "memory/memory_system.h"
@@ -27,6 +27,7 @@ class ScsTestMemory : public MemorySystem {
   std::vector<std::pair<CacheOp, uint32_t>> cache_ops;
   uint32_t cache_op_stall = 0;
   unsigned attributes_changes = 0;
+  std::pair<uint32_t, uint32_t> changed{1, 0};  // of the last attributes_changed_in()
   bool icache = false;
   bool dcache = false;
   bool obey_attributes = false;
@@ -126,6 +127,10 @@ class ScsTestMemory : public MemorySystem {
   }
   void set_attributes_source(const AttributeSource* source) override { source_ = source; }
   void attributes_changed() override { ++attributes_changes; }
+  void attributes_changed_in(uint32_t first, uint32_t last) override {
+    ++attributes_changes;
+    changed = {first, last};
+  }
   void reset() override {}
 
  private:
