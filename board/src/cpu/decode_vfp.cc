@@ -83,14 +83,14 @@ Insn transfer(uint16_t hw1, uint16_t hw2) {
     if (a == 0) {
       i.kind = Kind::vmov_core_single;
       i.rn = s_register(reg(hw1, 0), bit(hw2, 7));
-      return is_sp_or_pc(i.rd) ? unpredictable(4) : i;
+      return is_sp_or_pc(i.rd) || (hw2 & 0x6F) != 0 ? unpredictable(4) : i;
     }
     if (a == 7) {
       if (reg(hw1, 0) != 1) {
         return undefined(4);
       }
       i.kind = i.to_core ? Kind::vmrs : Kind::vmsr;
-      return i.rd == 13 || (i.rd == 15 && !i.to_core) ? unpredictable(4) : i;
+      return i.rd == 13 || (i.rd == 15 && !i.to_core) || (hw2 & 0xEF) != 0 ? unpredictable(4) : i;
     }
     return undefined(4);
   }
@@ -99,7 +99,7 @@ Insn transfer(uint16_t hw1, uint16_t hw2) {
   }
   i.kind = Kind::vmov_core_lane;
   i.rn = static_cast<uint8_t>(d_register(reg(hw1, 0)) + a);
-  return is_sp_or_pc(i.rd) ? unpredictable(4) : i;
+  return is_sp_or_pc(i.rd) || (hw2 & 0xF) != 0 ? unpredictable(4) : i;
 }
 
 // The "other" data processing of A6.4: one source operand. Sets which of the registers are
@@ -145,6 +145,22 @@ bool one_operand(uint16_t hw1, uint16_t hw2, bool* d_double, bool* m_double) {
   }
 }
 
+// UNPREDICTABLE forms of one_operand(): reserved bits, more fraction bits than the number has.
+bool one_operand_allowed(uint16_t hw1, uint16_t hw2) {
+  const unsigned opc2 = reg(hw1, 0);
+  if (!bit(hw2, 6)) {
+    return !bit(hw2, 7) && !bit(hw2, 5);
+  }
+  if (opc2 == 5) {
+    return (hw2 & 0x2F) == 0;
+  }
+  if ((opc2 & 10) == 10) {
+    const unsigned fraction_and_rest = bits(hw2, 3, 0) * 2 + bits(hw2, 5, 5);
+    return fraction_and_rest <= (bit(hw2, 7) ? 32u : 16u);
+  }
+  return true;
+}
+
 // A6.4: floating-point data processing.
 Insn data_processing(uint16_t hw1, uint16_t hw2, const DecodeContext& at) {
   const bool size = bit(hw2, 8);
@@ -177,6 +193,9 @@ Insn data_processing(uint16_t hw1, uint16_t hw2, const DecodeContext& at) {
     n_used = false;
     if (!one_operand(hw1, hw2, &d_double, &m_double)) {
       return undefined(4);
+    }
+    if (!one_operand_allowed(hw1, hw2)) {
+      return unpredictable(4);
     }
   } else if (opc1 == 8 && bit(hw2, 6)) {
     return undefined(4);

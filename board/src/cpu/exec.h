@@ -77,10 +77,6 @@ Handler branch_handler(const Insn& i);
 Handler system_handler(const Insn& i);
 Handler vfp_handler(const Insn& i);
 
-// Floating-point data processing (fpu.cc): op.imm is the instruction. The access check is done.
-// Next::go, or Next::fault with Cpu::raise() called.
-Next execute_fp(Cpu& cpu, const Op& op);
-
 // Ops that no instruction is.
 Next op_fall(Cpu& cpu, const Op* op);       // the end of a block
 Next op_stepped(Cpu& cpu, const Op* op);    // the end of a single step

@@ -1,16 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Floating-point loads, stores and transfers; the arithmetic is in fpu.cc.
 #include "cpu/exec.h"
+#include "cpu/fpu.h"
 
 namespace millrace::board {
 namespace {
-
-Next data(Cpu& cpu, const Op* op) {
-  if (!cpu.prepare_fp(op)) {
-    return Next::fault;
-  }
-  return execute_fp(cpu, *op) == Next::go ? next_op(cpu, op) : Next::fault;
-}
 
 constexpr Cpu::AccessKind word(unsigned number) {
   return {.size = 4, .aligned_only = true, .after = static_cast<uint8_t>(number)};
@@ -143,7 +137,7 @@ Next vmsr(Cpu& cpu, const Op* op) {
 Handler vfp_handler(const Insn& i) {
   switch (i.kind) {
     case Kind::vfp_data:
-      return &data;
+      return fp_handler(i.imm);
     case Kind::vldr:
       return &single<true>;
     case Kind::vstr:
