@@ -156,7 +156,7 @@ void BlockCache::build(Block* block) {
   block->next = {};
   block->flags = 0;
   block->leaves = BlockEnd::fall;
-  block->first_use.fill(255);
+  block->first_use.fill(127);
   block->count = 0;
   block->line_count = 0;
   std::vector<Insn> insns;

@@ -20,7 +20,7 @@ enum class BlockEnd : uint8_t { fall, conditional, jump, call, indirect_call, in
 
 // A result that is not ready when the block ends.
 struct LateResult {
-  uint8_t reg = 0;     // 0..14 core; 16 + n: s[n]
+  uint8_t reg = 0;     // number of the scoreboard (pipeline.h)
   uint8_t cycles = 0;  // after the end of the block
 };
 
@@ -51,7 +51,9 @@ struct Block {
   };
   std::array<Line, 5> lines{};
   std::vector<LateResult> late;
-  std::array<uint8_t, 48> first_use{};  // cycle in which a register is first read; 255: it is not
+  // Cycle in which a result of the block before must be there for an ALU, by number of the
+  // scoreboard (pipeline.h); 127: not read.
+  std::array<int8_t, 49> first_use{};
   std::vector<uint16_t> code;
 };
 

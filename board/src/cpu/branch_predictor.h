@@ -3,7 +3,9 @@
 // the sizes are parameters that were fitted (core/timing.h, grade I).
 #pragma once
 
+#include <algorithm>
 #include <array>
+#include <bit>
 #include <cstdint>
 
 #include "core/timing.h"
@@ -14,7 +16,11 @@ namespace millrace::board {
 class BranchPredictor {
  public:
   explicit BranchPredictor(const Timing& timing)
-      : mispredict_(static_cast<uint8_t>(timing.branch_mispredict)) {}
+      : mispredict_(timing.branch_mispredict),
+        target_miss_(timing.branch_target_miss),
+        target_mask_(mask(timing.branch_targets, kMaxTargets)),
+        counter_mask_(mask(timing.branch_counters, kMaxCounters)),
+        return_mask_(mask(timing.branch_returns, kMaxReturns)) {}
 
   // What leaving a block costs beyond its issue cycles; learns. `pc`: of the branch; `end`: of the
   // instruction behind it.
@@ -40,27 +46,35 @@ class BranchPredictor {
     return 0;
   }
   uint32_t mispredict() const { return mispredict_; }
-  void reset() { *this = BranchPredictor(mispredict_); }
+  void reset() {
+    targets_ = {};
+    counters_ = {};
+    returns_ = {};
+    top_ = 0;
+  }
 
  private:
-  static constexpr uint32_t kTargets = 64;
-  static constexpr uint32_t kCounters = 1024;
-  static constexpr uint32_t kReturns = 8;
+  static constexpr uint32_t kMaxTargets = 1024;
+  static constexpr uint32_t kMaxCounters = 4096;
+  static constexpr uint32_t kMaxReturns = 32;
   struct Target {
     uint32_t pc = 1;
     uint32_t target = 0;
   };
 
-  explicit BranchPredictor(uint8_t mispredict) : mispredict_(mispredict) {}
+  // Of the largest power of two that is not above `entries`.
+  static uint32_t mask(uint32_t entries, uint32_t max) {
+    return std::bit_floor(std::clamp(entries, 1u, max)) - 1;
+  }
 
   uint32_t direct(uint32_t pc, uint32_t target) {
-    Target& t = targets_[(pc >> 1) % kTargets];
+    Target& t = targets_[(pc >> 1) & target_mask_];
     const bool hit = t.pc == pc;
     t = {pc, target};
-    return hit ? 0 : 1;
+    return hit ? 0 : target_miss_;
   }
   uint32_t conditional(uint32_t pc, uint32_t target, bool taken) {
-    uint8_t& counter = counters_[(pc >> 1) % kCounters];
+    uint8_t& counter = counters_[(pc >> 1) & counter_mask_];
     const bool predicted = counter >= 2;
     if (taken) {
       counter = static_cast<uint8_t>(counter + (counter < 3 ? 1 : 0));
@@ -73,19 +87,19 @@ class BranchPredictor {
     return taken ? direct(pc, target) : 0;
   }
   uint32_t indirect(uint32_t pc, uint32_t target) {
-    Target& t = targets_[(pc >> 1) % kTargets];
+    Target& t = targets_[(pc >> 1) & target_mask_];
     const bool hit = t.pc == pc && t.target == target;
     t = {pc, target};
     return hit ? 0 : mispredict_;
   }
-  void push(uint32_t address) { returns_[top_++ % kReturns] = address; }
-  uint32_t pop() { return returns_[--top_ % kReturns]; }
+  void push(uint32_t address) { returns_[top_++ & return_mask_] = address; }
+  uint32_t pop() { return returns_[--top_ & return_mask_]; }
 
-  std::array<Target, kTargets> targets_{};
-  std::array<uint8_t, kCounters> counters_{};
-  std::array<uint32_t, kReturns> returns_{};
+  std::array<Target, kMaxTargets> targets_{};
+  std::array<uint8_t, kMaxCounters> counters_{};
+  std::array<uint32_t, kMaxReturns> returns_{};
   uint32_t top_ = 0;
-  uint8_t mispredict_;
+  uint32_t mispredict_, target_miss_, target_mask_, counter_mask_, return_mask_;
 };
 
 }  // namespace millrace::board

@@ -259,8 +259,9 @@ bool Cpu::start_block() {
       const uint8_t wait = link_ < 2                 ? previous_->next_wait[link_]
                            : previous_->late.empty() ? uint8_t{0}
                                                      : wait_between(*previous_, *block);
-      block_time_ += wait;
-      counters_.operand += wait;
+      const uint32_t left = wait > penalty_ ? wait - penalty_ : 0;
+      block_time_ += left;
+      counters_.operand += left;
     }
     if (block->line_count != 0) {
       charge_fetch(*block);
@@ -367,9 +368,11 @@ void Cpu::end_block(Next next) {
     link_ = 2;
     successor_ = nullptr;
   }
+  penalty_ = 0;
   if (timed_ && block->leaves != BlockEnd::fall) {
     const uint32_t penalty = predictor_.leave(block->leaves, block->branch_pc, block->end,
                                               state.r[15], next != Next::fall);
+    penalty_ = penalty;
     ++counters_.branches;
     if (penalty != 0) {
       block_time_ += penalty;
