@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Loads and stores: alignment, faults, attributes, FlexRAM, devices, DMA.
-#include "memory/memory_test_util.h"
+#include "memory/testing/test_memory.h"
 
 namespace millrace::board {
 namespace {

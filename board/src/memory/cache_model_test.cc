@@ -6,7 +6,7 @@
 #include <optional>
 #include <random>
 
-#include "memory/memory_test_util.h"
+#include "memory/testing/test_memory.h"
 
 namespace millrace::board {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Store buffer, line-fill buffers, read-allocate mode and OCRAM timing. The numbers follow from the
 // parameters set here, by the arithmetic in the comments.
-#include "memory/memory_test_util.h"
+#include "memory/testing/test_memory.h"
 
 namespace millrace::board {
 namespace {
