@@ -2,7 +2,7 @@
 // What the core executes, and when it is told that its decoded code is not that any more.
 #include <gmock/gmock.h>
 
-#include "memory/memory_test_util.h"
+#include "memory/testing/test_memory.h"
 
 namespace millrace::board {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who sees which bytes: the core through its caches, DMA masters behind them. Expected values
 // follow from the Armv7-M definitions of the maintenance operations (DDI 0403E B2.2.6).
-#include "memory/memory_test_util.h"
+#include "memory/testing/test_memory.h"
 
 namespace millrace::board {
 namespace {

@@ -22,18 +22,22 @@ class FillBuffers {
 
   // When a buffer is free for a fill that is wanted at `at`.
   Cycles free_at(Cycles at) const { return std::max(at, std::min(fills_[0].done, fills_[1].done)); }
-  // A fill that started when free_at() said. `written`: bytes that the store behind it wrote; 0 for
-  // a load.
-  void start(uint32_t line, const LineTimes& times, uint32_t written) {
+  // A fill that started at `at`, which free_at() gave. `written`: bytes that the store behind it
+  // wrote; 0 for a load.
+  void start(uint32_t line, const LineTimes& times, uint32_t written, Cycles at) {
+    for (Fill& fill : fills_) {
+      if (!fill.by_store || fill.done > at) continue;
+      fill.by_store = false;  // it ended without being overwritten whole: that breaks the row
+      full_lines_ = 0;
+    }
     Fill& fill = fills_[0].done <= fills_[1].done ? fills_[0] : fills_[1];
-    end_of(fill);
     fill.line = line;
     fill.times = times;
     fill.done = *std::max_element(times.begin(), times.end());
     fill.by_store = written != 0;
     fill.written = 0;
     busy_until_ = std::max(busy_until_, fill.done);
-    if (written != 0) wrote(line, written, 0);
+    if (written != 0) wrote(line, written, at);
   }
   // When the beat of `address` is there, if its line is still being filled; else `at`.
   Cycles arrival(uint32_t address, Cycles at) const {
@@ -115,10 +119,6 @@ class FillBuffers {
     bool by_store = false;  // and not yet written whole
   };
 
-  // A fill that came to its end without being overwritten whole breaks the row.
-  void end_of(const Fill& fill) {
-    if (fill.by_store) full_lines_ = 0;
-  }
   void leave() {
     read_allocate_ = false;
     full_lines_ = 0;

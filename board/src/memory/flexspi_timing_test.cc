@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "memory/buses.h"
-#include "memory/memory_test_util.h"
+#include "memory/testing/test_memory.h"
 
 namespace millrace::board {
 namespace {

@@ -12,6 +12,8 @@
 
 #include <array>
 #include <cstdint>
+#include <cstdlib>
+#include <memory>
 #include <vector>
 
 #include "core/snapshot.h"
@@ -36,7 +38,10 @@ class PhysicalMemory {
     uint8_t* host = nullptr;  // contiguous to the end of the 4 KB page
     Memory memory = Memory::none;
   };
+  // Flash that was never programmed is one page of 0xFF, so that a board costs no 8 MB.
   Place find(uint32_t address);
+  // The same for somebody who writes; what find() gave for the page is then void.
+  Place find_to_write(uint32_t address);
 
   // A bank keeps its bytes whatever it is used as. The banks of one kind are strung together in the
   // order of their numbers. GPR16 bit 2: 0 takes kFlexramFuses instead of `gpr17`; bits 0 and 1
@@ -55,7 +60,19 @@ class PhysicalMemory {
   };
   Place in_banks(const Banks& banks, uint32_t offset, Memory memory);
 
-  std::vector<uint8_t> flexram_, ocram2_, rom_, flash_, psram_;
+  // Zeroed by the operating system on first use: a test's board touches a small part of it.
+  struct Free {
+    void operator()(uint8_t* bytes) const { std::free(bytes); }
+  };
+  struct Bytes {
+    std::unique_ptr<uint8_t, Free> data;
+    uint32_t size = 0;
+  };
+  static Bytes zeroed(uint32_t size);
+
+  Bytes flexram_, ocram2_, rom_, flash_, psram_;
+  std::vector<bool> flash_programmed_;  // by page
+  std::vector<uint8_t> erased_page_;
   Banks itcm_, dtcm_, ocram_;
   uint32_t gpr16_ = 0;
   uint32_t gpr17_ = 0;

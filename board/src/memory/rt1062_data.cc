@@ -62,7 +62,7 @@ LoadResult Rt1062Memory::load_cached(const Page& page, uint32_t address, unsigne
     const Cycles start = fills_.free_at(at);
     const LineTimes times = buses_.fill_line(page.memory, address, start);
     slot = allocate(page, address, times);
-    fills_.start(line_of(address), times, 0);
+    fills_.start(line_of(address), times, 0, start);
   }
   const Cycles there =
       std::max(fills_.arrival(address, at), fills_.arrival(address + size - 1, at));
@@ -114,7 +114,7 @@ void Rt1062Memory::write_back(DataCache::Slot slot, Cycles at) {
   const uint32_t line = dcache_.line_address(slot);
   dcache_.set_dirty(slot, false);
   const PhysicalMemory::Place place = memory_.find(line);
-  if (place.host == nullptr) return;
+  if (place.host == nullptr || is_read_only(place.memory)) return;
   ++counts_.dcache.writebacks;
   std::memcpy(place.host, dcache_.data(slot), kLineBytes);
   eviction_done_ = buses_.write_line(place.memory, line, at);
@@ -188,7 +188,7 @@ StoreResult Rt1062Memory::store_cached(const Page& page, unsigned flags, uint32_
     slot = allocate(page, address, times);
     store_le(dcache_.data(slot) + address % kLineBytes, size, value);
     dcache_.set_dirty(slot, true);
-    fills_.start(line, times, mask);
+    fills_.start(line, times, mask, done);
   }
   if (!entry.merged) stores_.finish(done + 1);
   return {entry.stall, AccessFault::none};

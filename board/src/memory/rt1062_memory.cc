@@ -146,7 +146,9 @@ bool Rt1062Memory::copy_in(uint32_t address, const uint8_t* in, uint32_t size, b
   }
   while (address != end) {
     const uint32_t count = std::min(end - address, kPageBytes - address % kPageBytes);
-    std::memcpy(memory_.find(address).host, in, count);
+    const PhysicalMemory::Place place = memory_.find_to_write(address);
+    if (place.memory == Memory::flash) pages_.forget(address, address);
+    std::memcpy(place.host, in, count);
     note_written(address, count);
     in += count;
     address += count;
