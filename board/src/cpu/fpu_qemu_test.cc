@@ -4,6 +4,7 @@
 // values) make it another or a longer one.
 #include <fmt/core.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
@@ -27,7 +28,7 @@ uint64_t number_from(const char* variable, uint64_t fallback) {
 }
 
 std::vector<uint8_t> run_qemu(const std::vector<uint8_t>& image) {
-  const std::string path = ::testing::TempDir() + "millrace_fpu_vectors.bin";
+  const std::string path = fmt::format("{}millrace_fpu_{}.bin", ::testing::TempDir(), getpid());
   std::ofstream(path, std::ios::binary)
       .write(reinterpret_cast<const char*>(image.data()),
              static_cast<std::streamsize>(image.size()));
