@@ -120,6 +120,7 @@ void BlockCache::verify(Block* block) {
     return;
   }
   block->flags = static_cast<uint8_t>(block->flags & ~Block::kVerify);
+  set_lines(block);
   memory_.watch_code_page(block->address & ~(kPageBytes - 1));
   memory_.watch_code_page((block->end - 1) & ~(kPageBytes - 1));
 }
@@ -232,7 +233,10 @@ void BlockCache::register_pages(Block* block) {
 }
 
 void BlockCache::set_lines(Block* block) {
-  if (timing_ == nullptr) {
+  block->line_count = 0;
+  // Memory on the fast path has no wait states.
+  const bool privileged = (block->key >> 40) == 0;
+  if (timing_ == nullptr || memory_.fast_page(block->address, privileged) != nullptr) {
     return;
   }
   for (const Op& op : block->ops) {

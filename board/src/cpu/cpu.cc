@@ -47,7 +47,6 @@ void Cpu::reset() {
   exc_return_ = 0;
   invalid_state_ = false;
   raised_ = false;
-  last_line_ = 1;
   blocks_.mark_all();
   flush_tlb();
   abandon_block(now());
@@ -279,12 +278,7 @@ bool Cpu::start_block() {
 void Cpu::charge_fetch(const Block& block) {
   for (unsigned k = 0; k < block.line_count; ++k) {
     const Block::Line& line = block.lines[k];
-    const uint32_t number = line.first / 32;
-    if (number == last_line_) {
-      continue;
-    }
-    last_line_ = number;
-    const uint32_t stall = memory_.fetch_line(line.first, block_time_ + line.cycle);
+    const uint32_t stall = memory_.fetch_span(line.first, line.last, block_time_ + line.cycle);
     if (stall != 0) {
       block_time_ += stall;
       (line.first >= 0x60000000u ? counters_.fetch_flash : counters_.fetch_ocram) += stall;

@@ -193,7 +193,6 @@ class Cpu {
   Block* previous_ = nullptr;   // the block before, unless an exception came between
   unsigned link_ = 2;           // previous_->next[] that is the way here; 2: an indirect branch
   uint32_t penalty_ = 0;        // of leaving previous_; late results wait at the same time
-  uint32_t last_line_ = 1;      // 32-byte line fetched last
   const Op* stop_op_ = nullptr;
   Cycles block_time_ = 0;  // when op->cycle 0 issues, stalls so far included
   Cycles deadline_ = 0;
