@@ -79,6 +79,7 @@ class Cpu {
   Cycles now() const;
   uint64_t instructions() const { return instructions_; }
   const CpuCounters& counters() const { return counters_; }
+  uint64_t blocks_decoded() const { return blocks_.decoded(); }
   uint64_t trace_digest() const { return digest_; }
   bool asleep() const { return sleep_ != Sleep::none; }
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <utility>
@@ -55,6 +56,7 @@ class FlatMemory : public MemorySystem {
   uint32_t stall = 0;       // of every slow access
   uint32_t line_stall = 0;  // of every fetch_line()
   std::vector<std::pair<uint32_t, Cycles>> device_accesses;
+  std::function<void()> on_device_store;
   uint64_t slow_accesses = 0;
 
   LoadResult load(uint32_t address, unsigned size, bool, Cycles at_time) override {
@@ -75,6 +77,9 @@ class FlatMemory : public MemorySystem {
     ++slow_accesses;
     if (is_device(address)) {
       device_accesses.emplace_back(address, at_time);
+      if (on_device_store) {
+        on_device_store();
+      }
       return {.stall = stall};
     }
     uint8_t* p = at(address, size);
@@ -181,6 +186,7 @@ class FakeSystem : public SystemControl {
   bool event = false;
   bool fp_access = true;
   bool reset_request = false;
+  uint32_t fault_handler = 0;  // where faults go instead of locking up
 
   bool attention() const override { return pending_handler.has_value(); }
   uint32_t enter_pending(CpuState& state) override {
@@ -209,6 +215,10 @@ class FakeSystem : public SystemControl {
     fault_address = address;
     fault_pc = state.r[15];
     fault_itstate = state.itstate;
+    if (fault_handler != 0) {
+      fault_cause.reset();
+      pending_handler = fault_handler;
+    }
   }
   bool locked_up() const override { return fault_cause.has_value(); }
   bool reset_requested() const override { return reset_request; }
