@@ -15,10 +15,7 @@
 namespace millrace::board {
 namespace {
 
-constexpr size_t kRecent = 8192;
 constexpr uint32_t kLineBytes = 32;
-
-size_t recent_slot(uint64_t key) { return static_cast<size_t>((key >> 1) % kRecent); }
 
 BlockEnd kind_of_end(const Insn& i) {
   switch (i.kind) {
@@ -153,7 +150,7 @@ void BlockCache::build(Block* block) {
   uint32_t itstate = static_cast<uint32_t>(block->key >> 32) & 0xFF;
   block->ops.clear();
   block->code.clear();
-  block->late.clear();
+  block->late_count = 0;
   block->next = {};
   block->flags = 0;
   block->leaves = BlockEnd::fall;

@@ -38,6 +38,7 @@ struct Block {
   uint8_t flags = 0;
   BlockEnd leaves = BlockEnd::fall;
   uint8_t end_itstate = 0;
+  uint8_t late_count = 0;
   uint8_t line_count = 0;  // entries of `lines`; 0 where fetches never stall
   // Successors seen last: [0] behind the end, [1] the target of a direct branch, and the cycles
   // that they wait for this block's late results.
@@ -50,7 +51,7 @@ struct Block {
     uint16_t cycle = 0;  // issue cycle of its first instruction
   };
   std::array<Line, 5> lines{};
-  std::vector<LateResult> late;
+  std::array<LateResult, 6> late{};
   // Cycle in which a result of the block before must be there for an ALU, by number of the
   // scoreboard (pipeline.h); 127: not read.
   std::array<int8_t, 49> first_use{};
@@ -74,6 +75,12 @@ class BlockCache {
   // The block that begins at `address`, decoded if need be and up to date. May drop all blocks
   // (generation() changes); else pointers stay valid.
   Block* find(uint32_t address, uint32_t itstate, bool privileged);
+  // The same if it was found lately and is at hand, else null.
+  Block* find_recent(uint32_t address, uint32_t itstate, bool privileged) const {
+    const uint64_t key = block_key(address, itstate, privileged);
+    Block* block = recent_[recent_slot(key)];
+    return block != nullptr && block->key == key ? block : nullptr;
+  }
   // Compares a block with memory; decodes it again if it differs.
   void verify(Block* block);
   // Asks the memory system what changed and marks the blocks there.
@@ -86,6 +93,8 @@ class BlockCache {
   void set_breakpoint(uint32_t address, bool on);
 
  private:
+  static constexpr size_t kRecent = 8192;
+  static size_t recent_slot(uint64_t key) { return static_cast<size_t>((key >> 1) % kRecent); }
   void build(Block* block);
   void fetch_failed(Block* block, AccessFault fault);
   void register_pages(Block* block);

@@ -83,6 +83,97 @@ void Cpu::leave_before(const Op* op) {
   state.itstate = op->itstate;
 }
 
+// The block at r[15] where no direct branch led to it before.
+Block* Cpu::find_block() {
+  const uint64_t generation = blocks_.generation();
+  const uint64_t decoded = blocks_.decoded();
+  Block* block = blocks_.find(state.r[15], state.itstate, privileged_);
+  if (decoded != blocks_.decoded()) {
+    flush_tlb();  // stores to the page are watched from now on
+    if (generation != blocks_.generation()) {
+      previous_ = nullptr;
+    }
+  }
+  if (previous_ != nullptr && link_ < 2) {
+    previous_->next[link_] = block;
+    previous_->next_wait[link_] = wait_between(*previous_, *block);
+  }
+  return block;
+}
+
+// False: a breakpoint.
+bool Cpu::check_block(Block* block) {
+  if ((block->flags & Block::kVerify) != 0) {
+    blocks_.verify(block);
+    flush_tlb();
+  }
+  return (block->flags & Block::kBreakpoint) == 0 || skip_breakpoint_;
+}
+
+// Takes the block at r[15] and charges what comes before its first instruction. False: breakpoint.
+inline bool Cpu::start_block() {
+  Block* block = successor_;
+  if (block == nullptr) {
+    block = blocks_.find_recent(state.r[15], state.itstate, privileged_);
+    if (block == nullptr || link_ < 2) {
+      block = find_block();
+    }
+  }
+  if (block->flags != 0 && !check_block(block)) [[unlikely]] {
+    return false;
+  }
+  skip_breakpoint_ = false;
+  block_ = block;
+  cursor_ = block->ops.data();
+  if (timed_) {
+    if (previous_ != nullptr && previous_->late_count != 0) {
+      const uint32_t wait =
+          link_ < 2 ? previous_->next_wait[link_] : wait_between(*previous_, *block);
+      if (wait > penalty_) {
+        block_time_ += wait - penalty_;
+        counters_.operand += wait - penalty_;
+      }
+    }
+    if (block->line_count != 0) {
+      charge_fetch(*block);
+    }
+  }
+  digest_ = (digest_ ^ block->address ^ (block_time_ << 20)) * 0x9FB21C651E98DF25u;
+  digest_ ^= digest_ >> 29;
+  if (trace) [[unlikely]] {
+    trace(block->address, block->count, block_time_);
+  }
+  return true;
+}
+
+// The block is complete and r[15] is the next address.
+inline void Cpu::end_block(Next next) {
+  Block* block = block_;
+  state.itstate = block->end_itstate;
+  block_time_ += block->cycles;
+  cursor_ = nullptr;
+  previous_ = block;
+  if (next <= Next::taken && block->end_itstate == 0) {
+    link_ = next == Next::taken ? 1 : 0;
+    successor_ = block->next[link_];
+  } else {
+    link_ = 2;
+    successor_ = nullptr;
+  }
+  penalty_ = 0;
+  if (timed_ && block->leaves != BlockEnd::fall) {
+    const uint32_t penalty = predictor_.leave(block->leaves, block->branch_pc, block->end,
+                                              state.r[15], next != Next::fall);
+    penalty_ = penalty;
+    ++counters_.branches;
+    if (penalty != 0) {
+      block_time_ += penalty;
+      counters_.branch += penalty;
+      counters_.mispredicts += penalty == predictor_.mispredict() ? 1 : 0;
+    }
+  }
+}
+
 CpuStop Cpu::execute(Cycles until, bool single) {
   CpuStop stop = CpuStop::cycles;
   dirty_ = true;
@@ -223,58 +314,6 @@ void Cpu::take_exceptions() {
   }
 }
 
-// Finds the block at r[15] and charges what comes before its first instruction. False: breakpoint.
-bool Cpu::start_block() {
-  Block* block = successor_;
-  if (block == nullptr) {
-    const uint64_t generation = blocks_.generation();
-    const uint64_t decoded = blocks_.decoded();
-    block = blocks_.find(state.r[15], state.itstate, privileged_);
-    if (generation != blocks_.generation()) {
-      previous_ = nullptr;
-    }
-    if (decoded != blocks_.decoded()) {
-      flush_tlb();  // stores to the page are watched from now on
-    }
-    if (previous_ != nullptr && link_ < 2) {
-      previous_->next[link_] = block;
-      previous_->next_wait[link_] = wait_between(*previous_, *block);
-    }
-  }
-  if (block->flags != 0) [[unlikely]] {
-    if ((block->flags & Block::kVerify) != 0) {
-      blocks_.verify(block);
-      flush_tlb();
-    }
-    if ((block->flags & Block::kBreakpoint) != 0 && !skip_breakpoint_) {
-      return false;
-    }
-  }
-  skip_breakpoint_ = false;
-  block_ = block;
-  cursor_ = block->ops.data();
-  if (timed_) {
-    if (previous_ != nullptr) {
-      const uint8_t wait = link_ < 2                 ? previous_->next_wait[link_]
-                           : previous_->late.empty() ? uint8_t{0}
-                                                     : wait_between(*previous_, *block);
-      const uint32_t left = wait > penalty_ ? wait - penalty_ : 0;
-      block_time_ += left;
-      counters_.operand += left;
-    }
-    if (block->line_count != 0) {
-      charge_fetch(*block);
-    }
-  }
-  previous_ = nullptr;
-  digest_ = (digest_ ^ block->address ^ (block_time_ << 20)) * 0x9FB21C651E98DF25u;
-  digest_ ^= digest_ >> 29;
-  if (trace) [[unlikely]] {
-    trace(block->address, block->count, block_time_);
-  }
-  return true;
-}
-
 void Cpu::charge_fetch(const Block& block) {
   for (unsigned k = 0; k < block.line_count; ++k) {
     const Block::Line& line = block.lines[k];
@@ -344,34 +383,6 @@ void Cpu::finish(Next next, unsigned first_index, const Op* behind) {
     abandon_block(block_time_ + cycles);
     if (system_.take_sleep_on_exit()) {
       sleep_ = Sleep::wfi;
-    }
-  }
-}
-
-// The block is complete and r[15] is the next address.
-void Cpu::end_block(Next next) {
-  Block* block = block_;
-  state.itstate = block->end_itstate;
-  block_time_ += block->cycles;
-  cursor_ = nullptr;
-  previous_ = block;
-  if (next <= Next::taken && block->end_itstate == 0) {
-    link_ = next == Next::taken ? 1 : 0;
-    successor_ = block->next[link_];
-  } else {
-    link_ = 2;
-    successor_ = nullptr;
-  }
-  penalty_ = 0;
-  if (timed_ && block->leaves != BlockEnd::fall) {
-    const uint32_t penalty = predictor_.leave(block->leaves, block->branch_pc, block->end,
-                                              state.r[15], next != Next::fall);
-    penalty_ = penalty;
-    ++counters_.branches;
-    if (penalty != 0) {
-      block_time_ += penalty;
-      counters_.branch += penalty;
-      counters_.mispredicts += penalty == predictor_.mispredict() ? 1 : 0;
     }
   }
 }

@@ -166,6 +166,8 @@ class Cpu {
   void refresh();
   void take_exceptions();
   bool start_block();
+  Block* find_block();
+  bool check_block(Block* block);
   void charge_fetch(const Block& block);
   Next run_one();
   void finish(Next next, unsigned first_index, const Op* behind);

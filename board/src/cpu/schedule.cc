@@ -17,6 +17,19 @@ namespace {
 
 constexpr int kNoUse = 127;
 
+void keep_latest(const LateResult& result, Block* block) {
+  if (block->late_count < block->late.size()) {
+    block->late[block->late_count++] = result;
+    return;
+  }
+  LateResult* soonest = std::min_element(
+      block->late.begin(), block->late.end(),
+      [](const LateResult& a, const LateResult& b) { return a.cycles < b.cycles; });
+  if (soonest->cycles < result.cycles) {
+    *soonest = result;
+  }
+}
+
 class Scoreboard {
  public:
   explicit Scoreboard(const Timing& timing) : timing_(timing) { first_use_.fill(kNoUse); }
@@ -59,7 +72,7 @@ class Scoreboard {
       block->first_use[r] = static_cast<int8_t>(first_use_[r]);
       const int late = late_[r] - end;
       if (late > 0) {
-        block->late.push_back({static_cast<uint8_t>(r), static_cast<uint8_t>(std::min(late, 100))});
+        keep_latest({static_cast<uint8_t>(r), static_cast<uint8_t>(std::min(late, 100))}, block);
       }
     }
   }
@@ -176,7 +189,8 @@ void schedule(const std::vector<Insn>& insns, const Timing* timing, Block* block
 
 uint8_t wait_between(const Block& before, const Block& next) {
   int wait = 0;
-  for (const LateResult& late : before.late) {
+  for (unsigned k = 0; k < before.late_count; ++k) {
+    const LateResult& late = before.late[k];
     wait = std::max(wait, late.cycles - next.first_use[late.reg]);
   }
   return static_cast<uint8_t>(std::min(wait, 255));
