@@ -2,7 +2,7 @@
 # The commands of the README. Each installs what it needs (packages.txt) and can be repeated.
 JOBS ?= $(shell nproc)
 
-.PHONY: help build demo test windows test-windows arm asan tsan fuzz bench format check clean
+.PHONY: help build demo test windows test-windows arm asan tsan fuzz bench format check clean fuzz-cpu
 
 help:
 	@sed -n 's/^## //p' Makefile
@@ -42,6 +42,12 @@ FUZZ_SECONDS ?= 60
 fuzz:
 	@scripts/packages.sh base check
 	@scripts/fuzz.sh $(FUZZ_SECONDS)
+
+## make fuzz-cpu      10 million random instructions on the core and on qemu-system-arm
+fuzz-cpu: build/release/build.ninja
+	@cmake --build build/release -j $(JOBS) --target diff_cpu
+	@build/release/test/board/diff_cpu --seed 1000 --images 22 --packets 12000 --folder out/diff_cpu
+	@build/release/test/board/diff_cpu --seed 2000 --images 11 --packets 12000 --fp --folder out/diff_cpu
 
 ## make arm           link/ and the device code for the Cortex-M7
 arm:
