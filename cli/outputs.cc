@@ -30,7 +30,7 @@ Status check_outputs(const OutputOptions& outputs) {
   for (const std::string* path : {&outputs.json, &outputs.csv, &outputs.markdown}) {
     if (path->empty()) continue;
     if (*path == "-") ++to_stdout;
-    const Status status = check_output(*path);
+    Status status = check_output(*path);
     if (!status) return status;
   }
   if (to_stdout > 1) {
