@@ -22,6 +22,7 @@ demo: build
 
 ## make test          every test
 test: build/release/build.ninja
+	@scripts/packages.sh test
 	@cmake --build build/release -j $(JOBS)
 	@ctest --test-dir build/release --output-on-failure -j $(JOBS)
 
@@ -32,7 +33,7 @@ bench: build/release/build.ninja
 
 ## make asan, tsan    every test under AddressSanitizer + UBSan, ThreadSanitizer
 asan tsan:
-	@scripts/packages.sh base
+	@scripts/packages.sh base test
 	@cmake --preset $@ >/dev/null
 	@cmake --build build/$@ -j $(JOBS)
 	@ctest --test-dir build/$@ --output-on-failure -j $(JOBS)
@@ -45,6 +46,7 @@ fuzz:
 
 ## make fuzz-cpu      10 million random instructions on the core and on qemu-system-arm
 fuzz-cpu: build/release/build.ninja
+	@scripts/packages.sh test
 	@cmake --build build/release -j $(JOBS) --target diff_cpu
 	@build/release/test/board/diff_cpu --seed 1000 --images 22 --packets 12000 --folder out/diff_cpu
 	@build/release/test/board/diff_cpu --seed 2000 --images 11 --packets 12000 --fp --folder out/diff_cpu

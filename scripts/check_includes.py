@@ -18,14 +18,19 @@ ARROWS = {
     "firmware/app": ["millrace/link/", "firmware/port/"],
     "firmware/ports": ["millrace/link/", "firmware/port/", "firmware/app/"],
     "host": ["millrace/link/"],
+    "board/src/core": [],
+    "board/src/memory": ["core/"],
+    "board/src/cpu": ["core/", "memory/"],
+    "board/include": [],
     "cli": ["millrace/host/", "millrace/link/", "firmware/ports/pc/"],
-    "bench": ["millrace/", "firmware/", "host/", "cli/"],
-    "test": ["millrace/", "firmware/", "host/", "cli/"],
+    "bench": ["millrace/", "firmware/", "host/", "cli/", "core/", "memory/", "cpu/"],
+    "test": ["millrace/", "firmware/", "host/", "cli/", "core/", "memory/", "cpu/"],
 }
 # Unit tests of a folder may also use the PC device, as the other end of a real PTY.
 TEST_EXTRA = ["firmware/ports/pc/", "gtest/", "gmock/"]
-OURS = re.compile(r"^(millrace|link|firmware|board|host|profile|record|report|cli|bench|test)/")
-OWN_HEADERS = {"link": "millrace/link/", "host": "millrace/host/"}
+OURS = re.compile(r"^(core|memory|cpu|devices|millrace|link|firmware|board|host|profile|record|report|cli|bench|test)/")
+OWN_HEADERS = {"link": "millrace/link/", "host": "millrace/host/", "board/include": "millrace/board/",
+               "board/src/core": "core/", "board/src/memory": "memory/", "board/src/cpu": "cpu/"}
 # What a freestanding compiler has to offer, and the four functions it may call.
 FREESTANDING = {"cstddef", "cstdint", "limits", "new", "type_traits", "string.h"}
 MAX_LINES, MAX_TEST_LINES = 600, 1000
