@@ -10,7 +10,7 @@ namespace millrace::board {
 namespace {
 
 void add_fp(uint8_t s, bool is_double, bool write, uint32_t latency, PipelineUse* use) {
-  for (uint8_t k = 0; k < (is_double ? 2 : 1); ++k) {
+  for (int k = 0; k < (is_double ? 2 : 1); ++k) {
     const uint8_t reg = static_cast<uint8_t>(kFpBase + ((s + k) & 31));
     if (write) {
       use->add_write(reg, latency);
@@ -109,7 +109,7 @@ void vfp_use(const Insn& i, const Timing& t, PipelineUse* use) {
       if (!i.literal) {
         use->add_read(i.rn, ReadStage::address);
       }
-      for (uint8_t k = 0; k < (i.dual ? 2 : 1); ++k) {
+      for (int k = 0; k < (i.dual ? 2 : 1); ++k) {
         const uint8_t reg = static_cast<uint8_t>(kFpBase + i.rd + k);
         if (is_load) {
           use->add_write(reg, load_latency);
