@@ -407,6 +407,56 @@ TEST(SerialRun, MissingReportIsNoFault) {
   EXPECT_EQ(r.duration_ns, 5120 * 1000);  // the wait for REPORT does not count
 }
 
+// Noise must not keep a run alive whose stream is accounted for. 10 frames of 512 B take 5.12 ms;
+// the engine looks at the time once per 50 ms of noise; a probe is not sent after a complete run.
+TEST(SerialRun, NoiseBehindTheStreamDoesNotReplaceReport) {
+  FakeDeviceOptions device;
+  device.no_report = true;
+  device.noise = "x";
+  device.noise_from_byte = 5120;
+  FakeEndpoint endpoint(device);
+  RunSettings settings = frames(512, 10);
+  settings.timeout_ms = 700;
+  // Ends a run that would go on for ever, so that the test fails instead of hanging.
+  std::atomic<bool> interrupted{false};
+  RunHooks hooks;
+  hooks.interrupted = &interrupted;
+  const int64_t before = endpoint.clock().now_ns();
+  hooks.progress = [&](const RunProgress&) {
+    interrupted = endpoint.clock().now_ns() - before > 20000 * kMs;
+  };
+  const RunResult r = run(endpoint, settings, hooks);
+  EXPECT_EQ(r.end, RunEnd::complete);
+  EXPECT_EQ(r.end_detail, "the device sent no REPORT");
+  EXPECT_EQ(r.duration_ns, 5120 * 1000) << "noise is no part of the stream's time";
+  const int64_t took_ms = (endpoint.clock().now_ns() - before) / kMs;
+  EXPECT_GE(took_ms, 705);
+  EXPECT_LE(took_ms, 805);
+}
+
+TEST(SerialRun, NoiseInsteadOfTheStreamEndsInBothDirections) {
+  FakeDeviceOptions device;
+  device.faults = {{Kind::stop_short, 5120}};
+  device.noise = "\x7f\x7f\x7f";
+  device.noise_from_byte = 5120;
+  FakeEndpoint endpoint(device);
+  RunSettings settings = frames(512, 100);
+  settings.direction = link::Direction::both;
+  std::atomic<bool> interrupted{false};
+  RunHooks hooks;
+  hooks.interrupted = &interrupted;
+  const int64_t before = endpoint.clock().now_ns();
+  hooks.progress = [&](const RunProgress&) {
+    interrupted = endpoint.clock().now_ns() - before > 20000 * kMs;
+  };
+  const RunResult r = run(endpoint, settings, hooks);
+  EXPECT_EQ(r.end, RunEnd::timed_out);
+  EXPECT_THAT(r.end_detail, HasSubstr("none of the stream"));
+  // Both streams stand still after 52 ms at the latest; twice the timeout of 2 s, then a probe
+  // that waits for HELLO at most 2 s among the noise.
+  EXPECT_LE((endpoint.clock().now_ns() - before) / kMs, 52 + 4000 + 2000 + 400);
+}
+
 TEST(SerialRun, LongestSilenceIsFoundWithItsPlace) {
   FakeDeviceOptions device;
   device.faults = {{Kind::stall, 20480, 150}};

@@ -147,7 +147,7 @@ SessionEnd Session::run() {
   reader_->stop();
   if (writer.joinable()) writer.join();
   int64_t last_ns = start_.start_ns;
-  if (in_) last_ns = in_->last_stream_ns();
+  if (in_) last_ns = in_->complete() ? in_->last_progress_ns() : in_->last_stream_ns();
   if (out_) last_ns = std::max({last_ns, last_answer_ns_, out_->last_progress_ns()});
   result_.duration_ns = last_ns - start_.start_ns;
   if (in_) in_->finish(stopping_.has_value());
@@ -267,7 +267,8 @@ void Session::begin_stop(RunEnd why, int64_t now_ns) {
 std::optional<SessionEnd> Session::in_is_over(int64_t now_ns) const {
   if (!in_ || has_out_ || !in_->complete()) return std::nullopt;
   if (start_.run_id == 0) return SessionEnd{RunEnd::complete, ""};
-  if (now_ns - in_->last_stream_ns() < timeout_ns_) return std::nullopt;
+  // From the end of the stream on, whatever comes: noise must not keep the run alive.
+  if (now_ns - in_->last_progress_ns() < timeout_ns_) return std::nullopt;
   return SessionEnd{RunEnd::complete, "the device sent no REPORT"};
 }
 
@@ -283,11 +284,14 @@ std::optional<SessionEnd> Session::silence(int64_t now_ns) const {
     return SessionEnd{RunEnd::timed_out,
                       fmt::format("nothing came for {} ms", (now_ns - last) / kMillisecond)};
   }
-  if (in_ && !has_out_ && !in_->complete() &&
-      now_ns - in_->last_progress_ns() >= std::max(2 * timeout_ns_, 3000 * kMillisecond)) {
-    return SessionEnd{RunEnd::timed_out,
-                      fmt::format("bytes came, but for {} ms none of the stream",
-                                  (now_ns - in_->last_progress_ns()) / kMillisecond)};
+  if (in_) {
+    int64_t progress = in_->last_progress_ns();
+    if (out_) progress = std::max(progress, out_->last_progress_ns());
+    if (now_ns - progress >= std::max(2 * timeout_ns_, 3000 * kMillisecond)) {
+      return SessionEnd{RunEnd::timed_out,
+                        fmt::format("bytes came, but for {} ms none of the stream",
+                                    (now_ns - progress) / kMillisecond)};
+    }
   }
   return std::nullopt;
 }

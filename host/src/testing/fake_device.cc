@@ -258,6 +258,7 @@ class FakeDevice {
 
   int64_t next_event_ns() const {
     int64_t next = std::min(next_chatter_ns_, active_ ? next_counters_ns_ : kNever);
+    next = std::min(next, next_noise_ns_);
     if (may_send()) next = std::min(next, next_chunk_ns_);
     return next;
   }
@@ -270,6 +271,14 @@ class FakeDevice {
     while (may_send() && next_chunk_ns_ <= clock_.now_ns()) {
       make_chunk();
       next_chunk_ns_ = std::max(next_chunk_ns_ + chunk_ns(options_.chunk_bytes), resume_ns_);
+    }
+    if (active_ && !options_.noise.empty() && sent_ >= options_.noise_from_byte &&
+        next_noise_ns_ == kNever) {
+      next_noise_ns_ = clock_.now_ns() + 50 * kMs;
+    }
+    while (next_noise_ns_ <= clock_.now_ns() && present_) {
+      send(options_.noise);
+      next_noise_ns_ += 50 * kMs;
     }
     if (window_ > 0 && !may_send()) {
       next_chunk_ns_ = std::max(next_chunk_ns_, clock_.now_ns() + chunk_ns(options_.chunk_bytes));
@@ -363,6 +372,7 @@ class FakeDevice {
   bool hung_ = false;
   int64_t back_at_ns_ = kNever;
   int64_t next_chatter_ns_ = kNever;
+  int64_t next_noise_ns_ = kNever;
   std::deque<uint8_t> out_;
   link::ProbeMatcher probe_;
   Incoming commands_;

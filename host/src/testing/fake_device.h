@@ -57,7 +57,9 @@ struct FakeDeviceOptions {
   bool echo = false;    // sends back what it receives
   bool no_report = false;
   bool lose_acks = false;
-  std::string chatter;           // sent every 50 ms, whatever it receives
+  std::string chatter;  // sent every 50 ms, whatever it receives
+  std::string noise;    // sent every 50 ms from `noise_from_byte` of a stream on
+  uint64_t noise_from_byte = 0;
   std::string greeting;          // waiting in the port when it is opened
   bool streams_at_open = false;  // still busy with a run of another host
   bool reset_with_unplug = false;
