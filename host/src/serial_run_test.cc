@@ -206,6 +206,15 @@ TEST(SerialRun, StreamThatEndsEarlyOnALivingDevice) {
   EXPECT_EQ(faults_of(r, link::FaultKind::missing_tail), 1u);
 }
 
+TEST(SerialRun, DeviceThatEndsEarlyIsNamed) {
+  FakeDeviceOptions device;
+  device.faults = {{Kind::end_early, 10240}};
+  const RunResult r = run(device, frames(512, 100));
+  EXPECT_EQ(r.in_bytes, 10240u);
+  EXPECT_EQ(r.verdict.kind, VerdictKind::device_ended_early) << r.verdict.sentence;
+  EXPECT_THAT(r.verdict.sentence, HasSubstr("10,240 of 51,200 bytes"));
+}
+
 TEST(SerialRun, ResetIsToldByTheBootCounter) {
   FakeDeviceOptions device;
   device.faults = {{Kind::reset, 10240}};

@@ -208,6 +208,16 @@ std::optional<Verdict> device_discarded(const RunResult& r) {
   return failed(VerdictKind::device_discarded, sentence + where(r));
 }
 
+uint64_t asked_bytes(const RunResult& r) {
+  return uint64_t{r.settings.frame_size} * r.settings.frame_count;
+}
+
+// By the device's own count. A run that this host stopped was not to be offered whole.
+uint64_t never_offered(const RunResult& r) {
+  if (r.end == RunEnd::interrupted || r.end == RunEnd::stopped) return 0;
+  return asked_bytes(r) - std::min(asked_bytes(r), r.counters->in_offered_bytes);
+}
+
 std::optional<Verdict> lost(const RunResult& r) {
   if (r.in_totals.lost_bytes == 0) return std::nullopt;
   // A run that stopped early and lost nothing before is timed out, not lossy.
@@ -216,15 +226,28 @@ std::optional<Verdict> lost(const RunResult& r) {
   if (inside == 0 && r.end == RunEnd::timed_out && !(report && r.counters->state != 0)) {
     return std::nullopt;
   }
-  const std::string amount = grouped(r.in_totals.lost_bytes) + " bytes";
   if (report && r.counters->in_discarded_bytes == 0 &&
       r.counters->in_accepted_bytes == r.counters->in_offered_bytes) {
+    // What was never offered is missing at the end, and nobody behind the device lost it.
+    const uint64_t withheld = std::min(never_offered(r), r.in_totals.lost_bytes);
+    const uint64_t behind = r.in_totals.lost_bytes - withheld;
+    const std::string early =
+        fmt::format("its counters say that it offered only {} of {} bytes",
+                    grouped(r.counters->in_offered_bytes), grouped(asked_bytes(r)));
+    if (behind == 0) {
+      return failed(VerdictKind::device_ended_early,
+                    fmt::format("the device ended early: {}, and all of these arrived: suspect "
+                                "its firmware",
+                                early));
+    }
     return failed(
         VerdictKind::lost_behind_device,
-        fmt::format("lost behind the device: its USB stack accepted all {} bytes, {} did not "
-                    "arrive{}: suspect host driver, host controller, hub or cable",
-                    grouped(r.counters->in_accepted_bytes), amount, where(r)));
+        fmt::format("lost behind the device: its USB stack accepted all {} bytes, {} bytes did not "
+                    "arrive{}: suspect host driver, host controller, hub or cable{}",
+                    grouped(r.counters->in_accepted_bytes), grouped(behind), where(r),
+                    withheld > 0 ? "; it also ended early: " + early : ""));
   }
+  const std::string amount = grouped(r.in_totals.lost_bytes) + " bytes";
   std::string hint = "the device does not count, so who lost them is not known";
   if (report) {
     hint =

@@ -218,6 +218,28 @@ TEST(Verdict, LostBehindTheDevice) {
   EXPECT_THAT(judge(r).sentence, HasSubstr("whole 512-byte units, from a 2,048-byte boundary"));
 }
 
+// 262,144 bytes asked for, 100,000 offered and accepted.
+TEST(Verdict, DeviceThatOffersLessThanWasAskedForEndedEarly) {
+  RunResult r = clean_run();
+  r.settings.frame_size = 4096;
+  r.settings.frame_count = 64;
+  r.in_bytes = r.in_totals.received_bytes = r.in_totals.verified_bytes = 100000;
+  r.in_totals.lost_bytes = 162144;
+  add_fault(r, FaultKind::missing_tail, 100000, 162144);
+  r.counters->in_offered_bytes = r.counters->in_accepted_bytes = 100000;
+  expect(r, VerdictKind::device_ended_early, "offered only 100,000 of 262,144 bytes, and all");
+  EXPECT_EQ(judge(r).sentence.find("cable"), std::string::npos);
+  // 512 of the 100,000 are missing as well: only these were lost on the way.
+  add_loss(r, 4096, 512);
+  expect(r, VerdictKind::lost_behind_device, "accepted all 100,000 bytes, 512 bytes did not");
+  EXPECT_THAT(judge(r).sentence, HasSubstr("it also ended early"));
+  // A run that we stopped is not early: all that is missing was lost on the way.
+  r.end = RunEnd::stopped;
+  r.in_totals.lost_bytes = 512;
+  expect(r, VerdictKind::lost_behind_device, "512 bytes did not");
+  EXPECT_EQ(judge(r).sentence.find("early"), std::string::npos);
+}
+
 TEST(Verdict, LostWithoutCountersIsUnattributedUnlessItLooksLikeADiscard) {
   RunResult r = clean_run();
   r.counters.reset();

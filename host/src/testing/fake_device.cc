@@ -312,6 +312,10 @@ class FakeDevice {
       if (take_fault(sent_, DeviceFault::Kind::unplug) != nullptr) return unplug();
       if (take_fault(sent_, DeviceFault::Kind::hang) != nullptr) hung_ = true;
       if (take_fault(sent_, DeviceFault::Kind::stop_short) != nullptr) cut_ = true;
+      if (take_fault(sent_, DeviceFault::Kind::end_early) != nullptr) {
+        in_total_ = sent_;
+        return;
+      }
       if (take_fault(sent_, DeviceFault::Kind::reset) != nullptr) {
         active_ = false;
         ++boot_counter_;

@@ -43,6 +43,7 @@ struct DeviceFault {
     unplug,     // the port goes away; back after `length` ms (0: never)
     reset,      // the device forgets the run; boot counter + 1
     hang,       // sends and answers nothing any more
+    end_early,  // ends the run here, with a REPORT that says so
     stop_short  // ends the run's stream here, without a REPORT; still answers
   };
   Kind kind;
