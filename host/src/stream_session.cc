@@ -224,6 +224,11 @@ void Session::free_waiting_device(int64_t now_ns) {
 }
 
 std::optional<SessionEnd> Session::after_report() const {
+  if (result_.hello && result_.counters->boot_counter != result_.hello->boot_counter) {
+    return SessionEnd{RunEnd::reset,
+                      fmt::format("boot counter {} in HELLO, {} in REPORT",
+                                  result_.hello->boot_counter, result_.counters->boot_counter)};
+  }
   if (stopping_) return SessionEnd{*stopping_, ""};
   if ((result_.counters->state & link::kRunOutTimedOut) != 0) {
     return SessionEnd{RunEnd::timed_out,
@@ -341,11 +346,11 @@ std::optional<SessionEnd> Session::take_out_answers(const Block& block) {
       if ((item.message.type != link::MessageType::report &&
            item.message.type != link::MessageType::counters) ||
           !link::decode(item.message.payload, item.message.payload_size, &counters) ||
-          counters.run_id != start_.run_id) {
+          !are_of_run(counters, result_, start_.run_id)) {
         continue;
       }
       result_.counters = counters;
-      report_came_ = item.message.type == link::MessageType::report;
+      report_came_ = report_came_ || is_final(item.message, counters);
       continue;
     }
     uint64_t acks = 0;

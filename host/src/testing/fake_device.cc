@@ -331,9 +331,9 @@ class FakeDevice {
 
   link::DeviceCounters count(uint32_t state) {
     link::DeviceCounters c;
-    c.session_id = session_;
+    c.session_id = session_ + options_.report_session_skew;
     c.run_id = run_id_;
-    c.boot_counter = boot_counter_;
+    c.boot_counter = boot_counter_ + options_.report_boot_skew;
     c.state = state;
     c.in_offered_bytes = sent_;
     c.in_discarded_bytes = options_.discarded_bytes;
@@ -365,7 +365,8 @@ class FakeDevice {
     if (!in_over || !out_over) return;
     active_ = false;
     if (out_frames_wanted_ > 0) verifier_->finish();
-    last_report_ = count(stopping_ ? link::kRunStopped : link::kRunComplete);
+    last_report_ =
+        count((stopping_ ? link::kRunStopped : link::kRunComplete) | options_.report_flags);
     send(link::MessageType::report, last_report_);
   }
 
@@ -449,6 +450,8 @@ Result<std::unique_ptr<Transport>> FakeEndpoint::open(const OpenOptions&) {
 }
 
 Result<std::unique_ptr<Transport>> FakeEndpoint::reopen(const OpenOptions&, int64_t deadline_ns) {
+  if (device_->options_.on_reopen) device_->options_.on_reopen();
+  if (device_->options_.never_returns) return Error{ErrorCode::gone, "fake: gone for good"};
   if (!device_->wait_until_back(deadline_ns)) {
     return Error{ErrorCode::gone, "fake: did not return"};
   }

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -73,6 +74,11 @@ struct FakeDeviceOptions {
   double blocked_share = 0;      // of the run, in the counters
   uint64_t discarded_bytes = 0;  // in the counters
   uint32_t longest_blocked_ms = 0;
+  uint32_t report_session_skew = 0;  // added to the session id in counters
+  uint32_t report_boot_skew = 0;     // the same with the boot counter
+  uint32_t report_flags = 0;         // added to the state in REPORT
+  bool never_returns = false;        // unplugged: reopen() refuses at once
+  std::function<void()> on_reopen;   // called at each reopen()
   uint32_t counted_foreign = 0;
   std::string first_foreign;
   bool dtr = true;
