@@ -28,6 +28,8 @@ const char* verdict_name(VerdictKind kind) {
       return "lost_behind_device";
     case VerdictKind::lost_unattributed:
       return "lost_unattributed";
+    case VerdictKind::device_ended_early:
+      return "device_ended_early";
     case VerdictKind::tty_mangling:
       return "tty_mangling";
     case VerdictKind::foreign_writer:

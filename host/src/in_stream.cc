@@ -16,6 +16,15 @@ link::StreamShape shape_of(const RunSettings& settings) {
 
 }  // namespace
 
+bool are_of_run(const link::DeviceCounters& counters, const RunResult& result, uint32_t run_id) {
+  return counters.run_id == run_id &&
+         (!result.hello || counters.session_id == result.hello->session_id);
+}
+
+bool is_final(const link::Message& message, const link::DeviceCounters& counters) {
+  return message.type == link::MessageType::report && (counters.state & link::kRunActive) == 0;
+}
+
 InStream::InStream(const RunSettings& settings, uint32_t run_id, int64_t start_ns,
                    RunResult* result)
     : result_(*result),
@@ -131,13 +140,14 @@ void InStream::on_fault(void* self, const link::Fault& fault) {
 
 void InStream::on_message(void* self, const link::Message& message) {
   auto& stream = *static_cast<InStream*>(self);
-  const bool report = message.type == link::MessageType::report;
-  if (!report && message.type != link::MessageType::counters) return;
+  if (message.type != link::MessageType::report && message.type != link::MessageType::counters) {
+    return;
+  }
   link::DeviceCounters counters;
   if (!link::decode(message.payload, message.payload_size, &counters)) return;
-  if (counters.run_id != stream.run_id_) return;
+  if (!are_of_run(counters, stream.result_, stream.run_id_)) return;
   stream.result_.counters = counters;
-  if (report) {
+  if (is_final(message, counters)) {
     stream.report_came_ = true;
     return;
   }

@@ -23,6 +23,11 @@ class CountersThinner {
   uint64_t seen_ = 0;
 };
 
+// Whether counters belong to the run `run_id` of the HELLO in `result`, not to an earlier one.
+bool are_of_run(const link::DeviceCounters& counters, const RunResult& result, uint32_t run_id);
+// A REPORT ends a run; one that says "still running" does not.
+bool is_final(const link::Message& message, const link::DeviceCounters& counters);
+
 class InStream {
  public:
   // Fills reads, frame_delay_ns, ack_round_trip_ns, faults, counters and counters_during_run of

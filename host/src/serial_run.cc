@@ -19,6 +19,7 @@ constexpr uint32_t kMaxFrameBytes = uint32_t{1} << 26;
 constexpr uint32_t kMaxReadBytes = uint32_t{1} << 24;
 constexpr int64_t kStartedWaitNs = 1000 * kMillisecond;
 constexpr int64_t kCountersWaitNs = 300 * kMillisecond;
+constexpr int64_t kReopenSliceNs = 100 * kMillisecond;
 
 Error usage(std::string message) { return {ErrorCode::usage, std::move(message)}; }
 
@@ -244,14 +245,29 @@ void Run::follow_replug() {
   const int64_t gone_ns = clock_.now_ns();
   dialogue_.reset();
   transport_.reset();
-  auto opened =
-      endpoint_.reopen(settings_.open, gone_ns + settings_.follow_replug_ms * kMillisecond);
-  if (!opened) {
-    result_.end_detail +=
-        fmt::format("; it did not return within {} ms", settings_.follow_replug_ms);
-    return;
+  const int64_t deadline = gone_ns + settings_.follow_replug_ms * kMillisecond;
+  // In slices: reopen() knows of no interruption.
+  for (;;) {
+    if (hooks_.interrupted != nullptr && hooks_.interrupted->load(std::memory_order_relaxed)) {
+      end_with(RunEnd::interrupted, "while the device was away: " + result_.end_detail);
+      return;
+    }
+    const int64_t slice_end = std::min(deadline, clock_.now_ns() + kReopenSliceNs);
+    auto opened = endpoint_.reopen(settings_.open, slice_end);
+    if (opened) {
+      transport_ = std::move(*opened);
+      break;
+    }
+    if (clock_.now_ns() < slice_end) {  // it will never return
+      result_.end_detail += "; " + opened.error().message;
+      return;
+    }
+    if (slice_end == deadline) {
+      result_.end_detail +=
+          fmt::format("; it did not return within {} ms", settings_.follow_replug_ms);
+      return;
+    }
   }
-  transport_ = std::move(*opened);
   result_.replug_ns = std::max<int64_t>(clock_.now_ns() - gone_ns, 1);
   result_.replug_path = transport_->identity().path;
   if (!result_.hello) return;

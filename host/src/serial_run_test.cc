@@ -206,6 +206,15 @@ TEST(SerialRun, StreamThatEndsEarlyOnALivingDevice) {
   EXPECT_EQ(faults_of(r, link::FaultKind::missing_tail), 1u);
 }
 
+TEST(SerialRun, DeviceThatEndsEarlyIsNamed) {
+  FakeDeviceOptions device;
+  device.faults = {{Kind::end_early, 10240}};
+  const RunResult r = run(device, frames(512, 100));
+  EXPECT_EQ(r.in_bytes, 10240u);
+  EXPECT_EQ(r.verdict.kind, VerdictKind::device_ended_early) << r.verdict.sentence;
+  EXPECT_THAT(r.verdict.sentence, HasSubstr("10,240 of 51,200 bytes"));
+}
+
 TEST(SerialRun, ResetIsToldByTheBootCounter) {
   FakeDeviceOptions device;
   device.faults = {{Kind::reset, 10240}};
@@ -243,6 +252,36 @@ TEST(SerialRun, ReplugIsToldFromAReset) {
   EXPECT_EQ(r.end, RunEnd::reset);
   EXPECT_EQ(r.verdict.kind, VerdictKind::device_reset);
   EXPECT_EQ(r.replug_ns, 500 * kMs);
+}
+
+TEST(SerialRun, InterruptionEndsTheWaitForAReplug) {
+  std::atomic<bool> interrupted{false};
+  RunHooks hooks;
+  hooks.interrupted = &interrupted;
+  FakeDeviceOptions device;
+  device.faults = {{Kind::unplug, 10240}};
+  int reopens = 0;
+  device.on_reopen = [&] { interrupted = ++reopens == 5; };
+  FakeEndpoint endpoint(device);
+  RunSettings settings = frames(512, 100);
+  settings.follow_replug_ms = 30000;
+  const int64_t before = endpoint.clock().now_ns();
+  const RunResult r = run(endpoint, settings, hooks);
+  EXPECT_EQ(r.end, RunEnd::interrupted);
+  EXPECT_EQ(r.verdict.kind, VerdictKind::interrupted) << r.verdict.sentence;
+  EXPECT_THAT(r.verdict.sentence, HasSubstr("while the device was away"));
+  EXPECT_EQ(r.in_bytes, 10240u);
+  EXPECT_LE((endpoint.clock().now_ns() - before) / kMs, 10 + 5 * 100);
+}
+
+TEST(SerialRun, PortThatCannotReturnIsNotSaidToBeWaitedFor) {
+  FakeDeviceOptions device;
+  device.faults = {{Kind::unplug, 10240}};
+  device.never_returns = true;
+  const RunResult r = run(device, frames(512, 100));
+  EXPECT_EQ(r.end, RunEnd::gone);
+  EXPECT_THAT(r.end_detail, HasSubstr("; fake: gone for good"));
+  EXPECT_EQ(r.end_detail.find("did not return"), std::string::npos);
 }
 
 TEST(SerialRun, NoReplugIsWaitedForWhenNotAsked) {
@@ -404,7 +443,85 @@ TEST(SerialRun, MissingReportIsNoFault) {
   EXPECT_EQ(r.end_detail, "the device sent no REPORT");
   EXPECT_FALSE(r.counters);
   EXPECT_FALSE(r.failed());
+  EXPECT_THAT(r.verdict.sentence, HasSubstr("the device sent no REPORT"));
   EXPECT_EQ(r.duration_ns, 5120 * 1000);  // the wait for REPORT does not count
+}
+
+// Noise must not keep a run alive whose stream is accounted for. 10 frames of 512 B take 5.12 ms;
+// the engine looks at the time once per 50 ms of noise; a probe is not sent after a complete run.
+TEST(SerialRun, NoiseBehindTheStreamDoesNotReplaceReport) {
+  FakeDeviceOptions device;
+  device.no_report = true;
+  device.noise = "x";
+  device.noise_from_byte = 5120;
+  FakeEndpoint endpoint(device);
+  RunSettings settings = frames(512, 10);
+  settings.timeout_ms = 700;
+  // Ends a run that would go on for ever, so that the test fails instead of hanging.
+  std::atomic<bool> interrupted{false};
+  RunHooks hooks;
+  hooks.interrupted = &interrupted;
+  const int64_t before = endpoint.clock().now_ns();
+  hooks.progress = [&](const RunProgress&) {
+    interrupted = endpoint.clock().now_ns() - before > 20000 * kMs;
+  };
+  const RunResult r = run(endpoint, settings, hooks);
+  EXPECT_EQ(r.end, RunEnd::complete);
+  EXPECT_EQ(r.end_detail, "the device sent no REPORT");
+  EXPECT_EQ(r.duration_ns, 5120 * 1000) << "noise is no part of the stream's time";
+  const int64_t took_ms = (endpoint.clock().now_ns() - before) / kMs;
+  EXPECT_GE(took_ms, 705);
+  EXPECT_LE(took_ms, 805);
+}
+
+TEST(SerialRun, NoiseInsteadOfTheStreamEndsInBothDirections) {
+  FakeDeviceOptions device;
+  device.faults = {{Kind::stop_short, 5120}};
+  device.noise = "\x7f\x7f\x7f";
+  device.noise_from_byte = 5120;
+  FakeEndpoint endpoint(device);
+  RunSettings settings = frames(512, 100);
+  settings.direction = link::Direction::both;
+  std::atomic<bool> interrupted{false};
+  RunHooks hooks;
+  hooks.interrupted = &interrupted;
+  const int64_t before = endpoint.clock().now_ns();
+  hooks.progress = [&](const RunProgress&) {
+    interrupted = endpoint.clock().now_ns() - before > 20000 * kMs;
+  };
+  const RunResult r = run(endpoint, settings, hooks);
+  EXPECT_EQ(r.end, RunEnd::timed_out);
+  EXPECT_THAT(r.end_detail, HasSubstr("none of the stream"));
+  // Both streams stand still after 52 ms at the latest; twice the timeout of 2 s, then a probe
+  // that waits for HELLO at most 2 s among the noise.
+  EXPECT_LE((endpoint.clock().now_ns() - before) / kMs, 52 + 4000 + 2000 + 400);
+}
+
+TEST(SerialRun, ReportOfAnotherSessionOrOfARunningRunIsNone) {
+  for (const bool other_session : {true, false}) {
+    for (const auto direction : {link::Direction::in, link::Direction::out}) {
+      FakeDeviceOptions device;
+      if (other_session) device.report_session_skew = 1;
+      if (!other_session) device.report_flags = link::kRunActive;
+      RunSettings settings = frames(512, 10);
+      settings.direction = direction;
+      const RunResult r = run(device, settings);
+      if (direction == link::Direction::in) {
+        EXPECT_EQ(r.end_detail, "the device sent no REPORT");
+        EXPECT_EQ(r.counters.has_value(), !other_session);
+      } else {
+        EXPECT_EQ(r.end, RunEnd::timed_out);
+      }
+    }
+  }
+}
+
+TEST(SerialRun, ReportWithAnotherBootCounterIsAReset) {
+  FakeDeviceOptions device;
+  device.report_boot_skew = 2;
+  const RunResult r = run(device, frames(512, 10));
+  EXPECT_EQ(r.verdict.kind, VerdictKind::device_reset) << r.verdict.sentence;
+  EXPECT_THAT(r.verdict.sentence, HasSubstr("boot counter 7 in HELLO, 9 in REPORT"));
 }
 
 TEST(SerialRun, LongestSilenceIsFoundWithItsPlace) {

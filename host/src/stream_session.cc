@@ -147,7 +147,7 @@ SessionEnd Session::run() {
   reader_->stop();
   if (writer.joinable()) writer.join();
   int64_t last_ns = start_.start_ns;
-  if (in_) last_ns = in_->last_stream_ns();
+  if (in_) last_ns = in_->complete() ? in_->last_progress_ns() : in_->last_stream_ns();
   if (out_) last_ns = std::max({last_ns, last_answer_ns_, out_->last_progress_ns()});
   result_.duration_ns = last_ns - start_.start_ns;
   if (in_) in_->finish(stopping_.has_value());
@@ -224,6 +224,11 @@ void Session::free_waiting_device(int64_t now_ns) {
 }
 
 std::optional<SessionEnd> Session::after_report() const {
+  if (result_.hello && result_.counters->boot_counter != result_.hello->boot_counter) {
+    return SessionEnd{RunEnd::reset,
+                      fmt::format("boot counter {} in HELLO, {} in REPORT",
+                                  result_.hello->boot_counter, result_.counters->boot_counter)};
+  }
   if (stopping_) return SessionEnd{*stopping_, ""};
   if ((result_.counters->state & link::kRunOutTimedOut) != 0) {
     return SessionEnd{RunEnd::timed_out,
@@ -267,7 +272,8 @@ void Session::begin_stop(RunEnd why, int64_t now_ns) {
 std::optional<SessionEnd> Session::in_is_over(int64_t now_ns) const {
   if (!in_ || has_out_ || !in_->complete()) return std::nullopt;
   if (start_.run_id == 0) return SessionEnd{RunEnd::complete, ""};
-  if (now_ns - in_->last_stream_ns() < timeout_ns_) return std::nullopt;
+  // From the end of the stream on, whatever comes: noise must not keep the run alive.
+  if (now_ns - in_->last_progress_ns() < timeout_ns_) return std::nullopt;
   return SessionEnd{RunEnd::complete, "the device sent no REPORT"};
 }
 
@@ -283,11 +289,14 @@ std::optional<SessionEnd> Session::silence(int64_t now_ns) const {
     return SessionEnd{RunEnd::timed_out,
                       fmt::format("nothing came for {} ms", (now_ns - last) / kMillisecond)};
   }
-  if (in_ && !has_out_ && !in_->complete() &&
-      now_ns - in_->last_progress_ns() >= std::max(2 * timeout_ns_, 3000 * kMillisecond)) {
-    return SessionEnd{RunEnd::timed_out,
-                      fmt::format("bytes came, but for {} ms none of the stream",
-                                  (now_ns - in_->last_progress_ns()) / kMillisecond)};
+  if (in_) {
+    int64_t progress = in_->last_progress_ns();
+    if (out_) progress = std::max(progress, out_->last_progress_ns());
+    if (now_ns - progress >= std::max(2 * timeout_ns_, 3000 * kMillisecond)) {
+      return SessionEnd{RunEnd::timed_out,
+                        fmt::format("bytes came, but for {} ms none of the stream",
+                                    (now_ns - progress) / kMillisecond)};
+    }
   }
   return std::nullopt;
 }
@@ -337,11 +346,11 @@ std::optional<SessionEnd> Session::take_out_answers(const Block& block) {
       if ((item.message.type != link::MessageType::report &&
            item.message.type != link::MessageType::counters) ||
           !link::decode(item.message.payload, item.message.payload_size, &counters) ||
-          counters.run_id != start_.run_id) {
+          !are_of_run(counters, result_, start_.run_id)) {
         continue;
       }
       result_.counters = counters;
-      report_came_ = item.message.type == link::MessageType::report;
+      report_came_ = report_came_ || is_final(item.message, counters);
       continue;
     }
     uint64_t acks = 0;

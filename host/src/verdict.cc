@@ -66,6 +66,10 @@ std::string grouped(uint64_t n) {
   return out;
 }
 
+std::string bytes_text(uint64_t n) { return grouped(n) + (n == 1 ? " byte" : " bytes"); }
+
+std::string places_text(uint64_t n) { return grouped(n) + (n == 1 ? " place" : " places"); }
+
 std::string show_bytes(const uint8_t* bytes, size_t size) {
   bool text = size > 0;
   for (size_t i = 0; i < size; ++i) {
@@ -88,7 +92,7 @@ std::string show_bytes(const uint8_t* bytes, size_t size) {
 
 std::optional<Verdict> judge_end(const RunResult& r) {
   const std::string until =
-      fmt::format("{} bytes were verified until then", grouped(r.in_bytes + r.out_bytes));
+      fmt::format("{} verified until then", bytes_text(r.in_bytes + r.out_bytes));
   switch (r.end) {
     case RunEnd::reset:
       return failed(VerdictKind::device_reset,
@@ -115,7 +119,42 @@ std::optional<Verdict> judge_end(const RunResult& r) {
   return std::nullopt;
 }
 
+namespace {
+
+// A REPORT that cannot be of this run: fewer bytes accepted than arrived, or more than asked for.
+bool counters_contradict(const RunResult& r) {
+  if (!r.counters || (r.counters->state & link::kRunActive) != 0) return false;
+  if (r.settings.direction == link::Direction::out) return false;
+  const uint64_t asked = uint64_t{r.settings.frame_size} * r.settings.frame_count;
+  return r.counters->in_accepted_bytes < r.in_totals.verified_bytes ||
+         r.counters->in_accepted_bytes > asked;
+}
+
+Verdict judge_with_counters(const RunResult& r);
+
+}  // namespace
+
 Verdict judge(const RunResult& r) {
+  if (!counters_contradict(r)) {
+    Verdict verdict = judge_with_counters(r);
+    if (r.end == RunEnd::complete && !r.end_detail.empty()) {
+      verdict.sentence += fmt::format("; {}, so its own counts are not known", r.end_detail);
+    }
+    return verdict;
+  }
+  RunResult believed = r;
+  believed.counters.reset();
+  Verdict verdict = judge_with_counters(believed);
+  verdict.sentence += fmt::format(
+      "; the device's counters are not used, since they contradict the run: {} accepted by its USB "
+      "stack, {} verified here",
+      bytes_text(r.counters->in_accepted_bytes), grouped(r.in_totals.verified_bytes));
+  return verdict;
+}
+
+namespace {
+
+Verdict judge_with_counters(const RunResult& r) {
   if (auto verdict = judge_end(r)) return *verdict;
   if (auto verdict = judge_faults(r)) return *verdict;
   if (r.end == RunEnd::timed_out) {
@@ -126,10 +165,13 @@ Verdict judge(const RunResult& r) {
   }
   if (r.end == RunEnd::interrupted) {
     return failed(VerdictKind::interrupted,
-                  fmt::format("interrupted: {} bytes were verified until then, without a fault",
-                              grouped(r.in_bytes + r.out_bytes)));
+                  fmt::format("interrupted{}: {} were verified until then, without a fault",
+                              r.end_detail.empty() ? "" : " (" + r.end_detail + ")",
+                              bytes_text(r.in_bytes + r.out_bytes)));
   }
   return judge_speed(r);
 }
+
+}  // namespace
 
 }  // namespace millrace::host

@@ -84,9 +84,10 @@ std::optional<Verdict> tty_mangling(const RunResult& r) {
   // One of the values by chance: 16 in 256. Three of three: 1 in 4,096.
   if (m.events < 3 || m.events * 10 < all * 9) return std::nullopt;
   return failed(VerdictKind::tty_mangling,
-                fmt::format("tty mangling: the port is not raw ({} set): {} ({} times); another "
+                fmt::format("tty mangling: the port is not raw ({} set): {} ({}); another "
                             "program changed its settings, or a terminal stands in between",
-                            joined(m.flags), joined(m.values), grouped(m.events)));
+                            joined(m.flags), joined(m.values),
+                            m.events == 1 ? "once" : grouped(m.events) + " times"));
 }
 
 // ---- others
@@ -98,10 +99,39 @@ bool looks_like_modem_probe(const uint8_t* bytes, size_t size) {
   return false;
 }
 
+bool is_altered(const Fault& f) {
+  return f.kind == FaultKind::flipped || f.kind == FaultKind::replaced;
+}
+
+// Text over stream bytes. One in 18 runs of 3 damaged bytes is text by chance, so half of all
+// altered runs must be.
+struct TextInPlace {
+  uint64_t bytes = 0;
+  uint64_t places = 0;
+};
+
+TextInPlace text_in_place(const RunResult& r) {
+  TextInPlace text;
+  uint64_t others = 0;
+  for (const Fault& f : r.faults) {
+    if (!is_altered(f)) continue;
+    if (f.is_text) {
+      text.bytes += f.length;
+      ++text.places;
+    } else {
+      ++others;
+    }
+  }
+  return text.places >= others ? text : TextInPlace{};
+}
+
 std::optional<Verdict> foreign_writer(const RunResult& r) {
+  const TextInPlace in_place = text_in_place(r);
   const Fault* fault = nullptr;
   for (const Fault& f : r.faults) {
-    const bool foreign = f.kind == FaultKind::inserted || (f.kind == FaultKind::mixed && f.is_text);
+    const bool foreign = f.kind == FaultKind::inserted ||
+                         (f.kind == FaultKind::mixed && f.is_text) ||
+                         (is_altered(f) && f.is_text && in_place.places > 0);
     if (foreign && f.sample_size > 0) {
       fault = &f;
       break;
@@ -112,10 +142,11 @@ std::optional<Verdict> foreign_writer(const RunResult& r) {
                                 ? "an AT command: ModemManager or a modem program"
                                 : "another writer, or the firmware's own messages on this port";
     return failed(VerdictKind::foreign_writer,
-                  fmt::format("foreign writer: {} bytes in {} places are not of the stream, first "
+                  fmt::format("foreign writer: {} in {} not of the stream, first "
                               "at offset {}: {} ({})",
-                              grouped(r.in_totals.inserted_bytes),
-                              count(r, FaultKind::inserted) + count(r, FaultKind::mixed),
+                              bytes_text(r.in_totals.inserted_bytes + in_place.bytes),
+                              places_text(count(r, FaultKind::inserted) +
+                                          count(r, FaultKind::mixed) + in_place.places),
                               grouped(fault->stream_offset),
                               show_bytes(fault->received, fault->sample_size), who));
   }
@@ -125,9 +156,9 @@ std::optional<Verdict> foreign_writer(const RunResult& r) {
   const bool modem = looks_like_modem_probe(c.first_foreign, shown);
   if (modem || c.out_inserted_bytes > 0) {
     return failed(VerdictKind::foreign_writer,
-                  fmt::format("foreign writer: the device received {} bytes that this program did "
+                  fmt::format("foreign writer: the device received {} that this program did "
                               "not send{}{}",
-                              grouped(std::max<uint64_t>(c.foreign_bytes, c.out_inserted_bytes)),
+                              bytes_text(std::max<uint64_t>(c.foreign_bytes, c.out_inserted_bytes)),
                               shown > 0 ? ": " + show_bytes(c.first_foreign, shown) : "",
                               modem ? " (an AT command: ModemManager or a modem program)" : ""));
   }
@@ -139,10 +170,10 @@ std::optional<Verdict> stale_bytes(const RunResult& r) {
     if (f.kind != FaultKind::stale) continue;
     return failed(
         VerdictKind::stale_bytes,
-        fmt::format("stale bytes: {} bytes at offset {} belong elsewhere in a stream of "
+        fmt::format("stale bytes: {} at offset {} from elsewhere in a stream of "
                     "this seed (offset {}): left over from an earlier run in a buffer of "
                     "the device or the host",
-                    grouped(f.length), grouped(f.stream_offset), grouped(f.source_offset)));
+                    bytes_text(f.length), grouped(f.stream_offset), grouped(f.source_offset)));
   }
   return std::nullopt;
 }
@@ -152,7 +183,7 @@ std::optional<Verdict> cache_coherency(const RunResult& r) {
     if (f.kind != FaultKind::stale_lines) continue;
     return failed(
         VerdictKind::cache_coherency,
-        fmt::format("cache coherency: {} whole 32-byte lines hold older data, first at "
+        fmt::format("cache coherency: older data in {} whole 32-byte lines, first at "
                     "offset {} (data of offset {}): the device hands DMA a buffer whose "
                     "cache lines it has not written back",
                     count(r, FaultKind::stale_lines) == 1 ? grouped(f.length / 32)
@@ -198,9 +229,9 @@ bool loss_looks_like_device_discard(const RunResult& r) {
 std::optional<Verdict> device_discarded(const RunResult& r) {
   if (!r.counters || r.counters->in_discarded_bytes == 0) return std::nullopt;
   const link::DeviceCounters& c = *r.counters;
-  std::string sentence =
-      fmt::format("device discarded {} bytes in {} places after this host took nothing for {} ms",
-                  grouped(c.in_discarded_bytes), c.discards, c.longest_blocked_us / 1000);
+  std::string sentence = fmt::format(
+      "device discarded {} in {} after this host took nothing for {} ms",
+      bytes_text(c.in_discarded_bytes), places_text(c.discards), c.longest_blocked_us / 1000);
   if (r.in_totals.lost_bytes > c.in_discarded_bytes) {
     sentence += fmt::format("; {} more are missing",
                             grouped(r.in_totals.lost_bytes - c.in_discarded_bytes));
@@ -208,23 +239,46 @@ std::optional<Verdict> device_discarded(const RunResult& r) {
   return failed(VerdictKind::device_discarded, sentence + where(r));
 }
 
+uint64_t asked_bytes(const RunResult& r) {
+  return uint64_t{r.settings.frame_size} * r.settings.frame_count;
+}
+
+// By the device's own count. A run that this host stopped was not to be offered whole.
+uint64_t never_offered(const RunResult& r) {
+  if (r.end == RunEnd::interrupted || r.end == RunEnd::stopped) return 0;
+  return asked_bytes(r) - std::min(asked_bytes(r), r.counters->in_offered_bytes);
+}
+
 std::optional<Verdict> lost(const RunResult& r) {
   if (r.in_totals.lost_bytes == 0) return std::nullopt;
   // A run that stopped early and lost nothing before is timed out, not lossy.
   const uint64_t inside = count(r, FaultKind::lost) + count(r, FaultKind::mixed);
   const bool report = r.counters && (r.counters->state & link::kRunActive) == 0;
+  if (inside == 0 && r.end == RunEnd::interrupted) return std::nullopt;
   if (inside == 0 && r.end == RunEnd::timed_out && !(report && r.counters->state != 0)) {
     return std::nullopt;
   }
-  const std::string amount = grouped(r.in_totals.lost_bytes) + " bytes";
   if (report && r.counters->in_discarded_bytes == 0 &&
       r.counters->in_accepted_bytes == r.counters->in_offered_bytes) {
-    return failed(
-        VerdictKind::lost_behind_device,
-        fmt::format("lost behind the device: its USB stack accepted all {} bytes, {} did not "
-                    "arrive{}: suspect host driver, host controller, hub or cable",
-                    grouped(r.counters->in_accepted_bytes), amount, where(r)));
+    // What was never offered is missing at the end, and nobody behind the device lost it.
+    const uint64_t withheld = std::min(never_offered(r), r.in_totals.lost_bytes);
+    const uint64_t behind = r.in_totals.lost_bytes - withheld;
+    const std::string early =
+        fmt::format("its counters say that it offered only {} of {} bytes",
+                    grouped(r.counters->in_offered_bytes), grouped(asked_bytes(r)));
+    if (behind == 0) {
+      return failed(VerdictKind::device_ended_early,
+                    fmt::format("the device ended early: {}, and all of these arrived: suspect "
+                                "its firmware",
+                                early));
+    }
+    return failed(VerdictKind::lost_behind_device,
+                  fmt::format("lost behind the device: its USB stack accepted all {}, {} did not "
+                              "arrive{}: suspect host driver, host controller, hub or cable{}",
+                              bytes_text(r.counters->in_accepted_bytes), bytes_text(behind),
+                              where(r), withheld > 0 ? "; it also ended early: " + early : ""));
   }
+  const std::string amount = bytes_text(r.in_totals.lost_bytes);
   std::string hint = "the device does not count, so who lost them is not known";
   if (report) {
     hint =
@@ -259,28 +313,31 @@ std::optional<Verdict> out_faults(const RunResult& r) {
                                                        grouped(c.out_altered_bytes), first));
   }
   if (c.out_duplicated_bytes > 0) {
-    return failed(VerdictKind::duplicated, fmt::format("duplicated on the way out: {} bytes, {}",
-                                                       grouped(c.out_duplicated_bytes), first));
+    return failed(VerdictKind::duplicated, fmt::format("duplicated on the way out: {}, {}",
+                                                       bytes_text(c.out_duplicated_bytes), first));
   }
   return std::nullopt;
 }
 
 std::optional<Verdict> bit_errors(const RunResult& r) {
   if (count(r, FaultKind::flipped) + count(r, FaultKind::replaced) == 0) return std::nullopt;
-  return failed(VerdictKind::bit_errors,
-                fmt::format("bit errors: {} bytes altered ({} bits) in {} places; USB bulk "
-                            "transfers carry a CRC, so suspect memory, DMA or a bridge chip's UART",
-                            grouped(r.in_totals.altered_bytes), grouped(r.in_totals.flipped_bits),
-                            count(r, FaultKind::flipped) + count(r, FaultKind::replaced)));
+  return failed(
+      VerdictKind::bit_errors,
+      fmt::format(
+          "bit errors: {} altered ({}) in {}; USB bulk "
+          "transfers carry a CRC, so suspect memory, DMA or a bridge chip's UART",
+          bytes_text(r.in_totals.altered_bytes),
+          grouped(r.in_totals.flipped_bits) + (r.in_totals.flipped_bits == 1 ? " bit" : " bits"),
+          places_text(count(r, FaultKind::flipped) + count(r, FaultKind::replaced))));
 }
 
 std::optional<Verdict> duplicated(const RunResult& r) {
   if (count(r, FaultKind::duplicated) == 0) return std::nullopt;
-  return failed(
-      VerdictKind::duplicated,
-      fmt::format("duplicated: {} bytes came twice in {} places; a retransmission was "
-                  "not recognised, or a buffer was queued twice",
-                  grouped(r.in_totals.duplicated_bytes), count(r, FaultKind::duplicated)));
+  return failed(VerdictKind::duplicated,
+                fmt::format("duplicated: {} came twice in {}; a retransmission was "
+                            "not recognised, or a buffer was queued twice",
+                            bytes_text(r.in_totals.duplicated_bytes),
+                            places_text(count(r, FaultKind::duplicated))));
 }
 
 }  // namespace

@@ -18,6 +18,9 @@ Verdict judge_speed(const RunResult& r);
 
 // 1536 -> "1,536".
 std::string grouped(uint64_t n);
+// "1 byte", "1,536 bytes"; "1 place", "3 places".
+std::string bytes_text(uint64_t n);
+std::string places_text(uint64_t n);
 // Text in quotes, else hex.
 std::string show_bytes(const uint8_t* bytes, size_t size);
 

@@ -165,6 +165,29 @@ TEST(Verdict, ForeignWriterAndModemManager) {
   expect(r, VerdictKind::foreign_writer, "ModemManager");
 }
 
+// Text that stands where stream bytes should: nothing is missing, nothing too much.
+TEST(Verdict, TextOverStreamBytesIsAForeignWriter) {
+  const auto add_text = [](RunResult& r, FaultKind kind, uint64_t offset, const char* text) {
+    link::Fault& fault = add_fault(r, kind, offset, std::strlen(text));
+    fault.received_length = fault.length;
+    fault.sample_size = static_cast<uint8_t>(fault.length);
+    std::memcpy(fault.received, text, fault.sample_size);
+    fault.is_text = true;
+    r.in_totals.altered_bytes += fault.length;
+  };
+  for (const FaultKind kind : {FaultKind::replaced, FaultKind::flipped}) {
+    RunResult r = clean_run();
+    add_text(r, kind, 4096, "AT+CGMI\r\n");
+    expect(r, VerdictKind::foreign_writer, "9 bytes");
+    EXPECT_THAT(judge(r).sentence, HasSubstr("ModemManager"));
+    // Half of the altered runs may be something else.
+    add_fault(r, FaultKind::flipped, 8192, 1);
+    expect(r, VerdictKind::foreign_writer, "offset 4,096");
+    add_fault(r, FaultKind::replaced, 9000, 5);
+    expect(r, VerdictKind::bit_errors, "");
+  }
+}
+
 TEST(Verdict, DeviceReceivedAnAtCommand) {
   RunResult r = clean_run();
   r.counters->foreign_bytes = 4;
@@ -218,6 +241,28 @@ TEST(Verdict, LostBehindTheDevice) {
   EXPECT_THAT(judge(r).sentence, HasSubstr("whole 512-byte units, from a 2,048-byte boundary"));
 }
 
+// 262,144 bytes asked for, 100,000 offered and accepted.
+TEST(Verdict, DeviceThatOffersLessThanWasAskedForEndedEarly) {
+  RunResult r = clean_run();
+  r.settings.frame_size = 4096;
+  r.settings.frame_count = 64;
+  r.in_bytes = r.in_totals.received_bytes = r.in_totals.verified_bytes = 100000;
+  r.in_totals.lost_bytes = 162144;
+  add_fault(r, FaultKind::missing_tail, 100000, 162144);
+  r.counters->in_offered_bytes = r.counters->in_accepted_bytes = 100000;
+  expect(r, VerdictKind::device_ended_early, "offered only 100,000 of 262,144 bytes, and all");
+  EXPECT_EQ(judge(r).sentence.find("cable"), std::string::npos);
+  // 512 of the 100,000 are missing as well: only these were lost on the way.
+  add_loss(r, 4096, 512);
+  expect(r, VerdictKind::lost_behind_device, "accepted all 100,000 bytes, 512 bytes did not");
+  EXPECT_THAT(judge(r).sentence, HasSubstr("it also ended early"));
+  // A run that we stopped is not early: all that is missing was lost on the way.
+  r.end = RunEnd::stopped;
+  r.in_totals.lost_bytes = 512;
+  expect(r, VerdictKind::lost_behind_device, "512 bytes did not");
+  EXPECT_EQ(judge(r).sentence.find("early"), std::string::npos);
+}
+
 TEST(Verdict, LostWithoutCountersIsUnattributedUnlessItLooksLikeADiscard) {
   RunResult r = clean_run();
   r.counters.reset();
@@ -246,7 +291,7 @@ TEST(Verdict, BitErrorsAndDuplicates) {
   add_fault(r, FaultKind::flipped, 4096, 1);
   r.in_totals.altered_bytes = 1;
   r.in_totals.flipped_bits = 3;
-  expect(r, VerdictKind::bit_errors, "1 bytes altered (3 bits)");
+  expect(r, VerdictKind::bit_errors, "1 byte altered (3 bits) in 1 place;");
 }
 
 TEST(Verdict, FaultsOnTheWayOut) {
@@ -265,6 +310,38 @@ TEST(Verdict, FaultsOnTheWayOut) {
   expect(r, VerdictKind::foreign_writer, "3 bytes");
 }
 
+TEST(Verdict, OneIsSingular) {
+  RunResult r = clean_run();
+  add_insert(r, 4096, "x");
+  expect(r, VerdictKind::foreign_writer, ": 1 byte in 1 place not of the stream");
+  r = clean_run();
+  add_fault(r, FaultKind::flipped, 4096, 1);
+  r.in_totals.altered_bytes = r.in_totals.flipped_bits = 1;
+  expect(r, VerdictKind::bit_errors, "1 byte altered (1 bit) in 1 place;");
+  r = clean_run();
+  add_loss(r, 4096, 1);
+  expect(r, VerdictKind::lost_behind_device, ", 1 byte did not arrive");
+}
+
+// A run without REPORT is no fault, but its sentence says so.
+TEST(Verdict, MissingReportIsSaid) {
+  RunResult r = clean_run();
+  r.counters.reset();
+  r.end_detail = "the device sent no REPORT";
+  expect(r, VerdictKind::device_or_link_bound, "; the device sent no REPORT, so its own counts");
+}
+
+TEST(Verdict, CountersThatContradictTheRunAreNotUsed) {
+  RunResult r = clean_run();
+  r.counters->in_accepted_bytes = r.in_bytes - 1;
+  expect(r, VerdictKind::device_or_link_bound, "contradict the run: 33,554,431 bytes accepted");
+  r.counters->in_accepted_bytes = r.in_bytes + 1;
+  expect(r, VerdictKind::device_or_link_bound, "contradict the run");
+  r.counters->state = link::kRunActive;  // COUNTERS of a moment before the end
+  r.counters->in_accepted_bytes = r.in_bytes - 1;
+  expect(r, VerdictKind::link_bound, "93 %");
+}
+
 TEST(Verdict, TimedOutUnlessSomethingWasLostBefore) {
   RunResult r = clean_run();
   r.end = RunEnd::timed_out;
@@ -280,7 +357,7 @@ TEST(Verdict, TimedOutUnlessSomethingWasLostBefore) {
 TEST(Verdict, Interrupted) {
   RunResult r = clean_run();
   r.end = RunEnd::interrupted;
-  expect(r, VerdictKind::interrupted, "33,554,432 bytes were verified");
+  expect(r, VerdictKind::interrupted, "interrupted: 33,554,432 bytes were verified");
 }
 
 // ---- why it was not faster

@@ -91,9 +91,9 @@ void StreamVerifier::report_foreign(FaultKind kind, uint64_t missing) {
     reader.read(fault.expected, sample_size_);
     fault.flipped_bits = static_cast<uint32_t>(foreign_bits_);
     if (foreign_bits_ <= foreign_) fault.kind = FaultKind::flipped;
-  } else {
-    fault.is_text = foreign_is_text_;
   }
+  fault.is_text =
+      foreign_is_text_ && (kind != FaultKind::replaced || foreign_ >= kLeastTextInPlace);
   report(&fault);
 }
 
@@ -161,6 +161,8 @@ void StreamVerifier::report_damaged_run(const StreamCursor& from, const uint8_t*
   StreamCursor reader = from;
   reader.read(fault.expected, fault.sample_size);
   fault.flipped_bits = differing_bits(received, size, from);
+  fault.is_text = size >= kLeastTextInPlace;
+  for (size_t i = 0; i < size; ++i) fault.is_text = fault.is_text && is_text(received[i]);
   uint32_t differing = 0;
   bool before_differs = false;
   reader = from;

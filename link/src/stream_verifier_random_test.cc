@@ -217,7 +217,11 @@ class Script {
   }
 
   void damage(FaultKind kind, const Bytes& damaged, uint32_t bits) {
-    tell({kind, at_, 0, damaged.size(), damaged.size(), 0, bits, false, first(damaged)});
+    const bool text =
+        damaged.size() >= 3 && std::all_of(damaged.begin(), damaged.end(), [](uint8_t b) {
+          return (b >= 0x20 && b < 0x7f) || b == '\r' || b == '\n' || b == '\t';
+        });
+    tell({kind, at_, 0, damaged.size(), damaged.size(), 0, bits, text, first(damaged)});
     if (damaged.size() == 1) {
       ++totals_.single_altered[stream_[at_]];
       totals_.altered_to[stream_[at_]] = damaged[0];

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <iterator>
 #include <random>
+#include <string>
 
 #include "millrace/link/bytes.h"
 #include "test_stream.h"
@@ -370,6 +371,32 @@ TEST(StreamVerifier, FrameOfZerosIsReplaced) {
   ASSERT_FALSE(heard.faults.empty());
   EXPECT_EQ(heard.faults[0].kind, FaultKind::replaced);
   EXPECT_GE(heard.faults[0].length, 4094u);  // the edges can be 0 by chance
+}
+
+// Text over as many stream bytes. Fewer than 3 damaged bytes are not called text.
+TEST(StreamVerifier, TextInPlaceOfStreamBytesIsCalledText) {
+  const Frames run(200);
+  const size_t at = 40960;
+  const std::string line(3000, 'x');  // more than the window holds
+  for (const std::string& words : {std::string("AT\r"), std::string("AT+CGMI\r\n"), line}) {
+    Bytes arrived = run.stream;
+    std::copy(words.begin(), words.end(), arrived.begin() + at);
+    // The edges must differ, or the damage would be shorter than the text.
+    ASSERT_NE(arrived[at], run.stream[at]);
+    ASSERT_NE(arrived[at + words.size() - 1], run.stream[at + words.size() - 1]);
+    const Heard heard = hear(run, arrived);
+    ASSERT_EQ(heard.faults.size(), 1u) << words.size();
+    EXPECT_EQ(heard.faults[0].length, words.size());
+    EXPECT_TRUE(heard.faults[0].is_text) << words.size();
+    EXPECT_EQ(heard.faults[0].received[0], static_cast<uint8_t>(words[0]));
+    // One byte of it is no text.
+    arrived[at + words.size() / 2] = 0x80;
+    for (const Fault& fault : hear(run, arrived).faults) EXPECT_FALSE(fault.is_text);
+  }
+  Bytes arrived = run.stream;
+  arrived[at] = 'A';
+  arrived[at + 1] = 'T';
+  for (const Fault& fault : hear(run, arrived).faults) EXPECT_FALSE(fault.is_text);
 }
 
 TEST(StreamVerifier, BytesBehindTheEndAreInserted) {

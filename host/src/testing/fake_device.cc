@@ -258,6 +258,7 @@ class FakeDevice {
 
   int64_t next_event_ns() const {
     int64_t next = std::min(next_chatter_ns_, active_ ? next_counters_ns_ : kNever);
+    next = std::min(next, next_noise_ns_);
     if (may_send()) next = std::min(next, next_chunk_ns_);
     return next;
   }
@@ -270,6 +271,14 @@ class FakeDevice {
     while (may_send() && next_chunk_ns_ <= clock_.now_ns()) {
       make_chunk();
       next_chunk_ns_ = std::max(next_chunk_ns_ + chunk_ns(options_.chunk_bytes), resume_ns_);
+    }
+    if (active_ && !options_.noise.empty() && sent_ >= options_.noise_from_byte &&
+        next_noise_ns_ == kNever) {
+      next_noise_ns_ = clock_.now_ns() + 50 * kMs;
+    }
+    while (next_noise_ns_ <= clock_.now_ns() && present_) {
+      send(options_.noise);
+      next_noise_ns_ += 50 * kMs;
     }
     if (window_ > 0 && !may_send()) {
       next_chunk_ns_ = std::max(next_chunk_ns_, clock_.now_ns() + chunk_ns(options_.chunk_bytes));
@@ -303,6 +312,10 @@ class FakeDevice {
       if (take_fault(sent_, DeviceFault::Kind::unplug) != nullptr) return unplug();
       if (take_fault(sent_, DeviceFault::Kind::hang) != nullptr) hung_ = true;
       if (take_fault(sent_, DeviceFault::Kind::stop_short) != nullptr) cut_ = true;
+      if (take_fault(sent_, DeviceFault::Kind::end_early) != nullptr) {
+        in_total_ = sent_;
+        return;
+      }
       if (take_fault(sent_, DeviceFault::Kind::reset) != nullptr) {
         active_ = false;
         ++boot_counter_;
@@ -318,9 +331,9 @@ class FakeDevice {
 
   link::DeviceCounters count(uint32_t state) {
     link::DeviceCounters c;
-    c.session_id = session_;
+    c.session_id = session_ + options_.report_session_skew;
     c.run_id = run_id_;
-    c.boot_counter = boot_counter_;
+    c.boot_counter = boot_counter_ + options_.report_boot_skew;
     c.state = state;
     c.in_offered_bytes = sent_;
     c.in_discarded_bytes = options_.discarded_bytes;
@@ -352,7 +365,8 @@ class FakeDevice {
     if (!in_over || !out_over) return;
     active_ = false;
     if (out_frames_wanted_ > 0) verifier_->finish();
-    last_report_ = count(stopping_ ? link::kRunStopped : link::kRunComplete);
+    last_report_ =
+        count((stopping_ ? link::kRunStopped : link::kRunComplete) | options_.report_flags);
     send(link::MessageType::report, last_report_);
   }
 
@@ -363,6 +377,7 @@ class FakeDevice {
   bool hung_ = false;
   int64_t back_at_ns_ = kNever;
   int64_t next_chatter_ns_ = kNever;
+  int64_t next_noise_ns_ = kNever;
   std::deque<uint8_t> out_;
   link::ProbeMatcher probe_;
   Incoming commands_;
@@ -435,6 +450,8 @@ Result<std::unique_ptr<Transport>> FakeEndpoint::open(const OpenOptions&) {
 }
 
 Result<std::unique_ptr<Transport>> FakeEndpoint::reopen(const OpenOptions&, int64_t deadline_ns) {
+  if (device_->options_.on_reopen) device_->options_.on_reopen();
+  if (device_->options_.never_returns) return Error{ErrorCode::gone, "fake: gone for good"};
   if (!device_->wait_until_back(deadline_ns)) {
     return Error{ErrorCode::gone, "fake: did not return"};
   }

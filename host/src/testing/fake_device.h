@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -43,6 +44,7 @@ struct DeviceFault {
     unplug,     // the port goes away; back after `length` ms (0: never)
     reset,      // the device forgets the run; boot counter + 1
     hang,       // sends and answers nothing any more
+    end_early,  // ends the run here, with a REPORT that says so
     stop_short  // ends the run's stream here, without a REPORT; still answers
   };
   Kind kind;
@@ -57,7 +59,9 @@ struct FakeDeviceOptions {
   bool echo = false;    // sends back what it receives
   bool no_report = false;
   bool lose_acks = false;
-  std::string chatter;           // sent every 50 ms, whatever it receives
+  std::string chatter;  // sent every 50 ms, whatever it receives
+  std::string noise;    // sent every 50 ms from `noise_from_byte` of a stream on
+  uint64_t noise_from_byte = 0;
   std::string greeting;          // waiting in the port when it is opened
   bool streams_at_open = false;  // still busy with a run of another host
   bool reset_with_unplug = false;
@@ -70,6 +74,11 @@ struct FakeDeviceOptions {
   double blocked_share = 0;      // of the run, in the counters
   uint64_t discarded_bytes = 0;  // in the counters
   uint32_t longest_blocked_ms = 0;
+  uint32_t report_session_skew = 0;  // added to the session id in counters
+  uint32_t report_boot_skew = 0;     // the same with the boot counter
+  uint32_t report_flags = 0;         // added to the state in REPORT
+  bool never_returns = false;        // unplugged: reopen() refuses at once
+  std::function<void()> on_reopen;   // called at each reopen()
   uint32_t counted_foreign = 0;
   std::string first_foreign;
   bool dtr = true;

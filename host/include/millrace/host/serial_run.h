@@ -76,6 +76,7 @@ enum class VerdictKind {
   device_discarded,
   lost_behind_device,
   lost_unattributed,
+  device_ended_early,
   tty_mangling,
   foreign_writer,
   cache_coherency,

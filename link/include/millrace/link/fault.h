@@ -42,7 +42,9 @@ struct Fault {
   uint32_t flipped_bits = 0;              // flipped, replaced: bits that differ
   Granule size_granule = Granule::none;   // lost, duplicated: largest that divides `length`
   Granule start_granule = Granule::none;  // largest that divides wire_offset
-  bool is_text = false;                   // inserted, mixed: printable ASCII, CR, LF, TAB only
+  // All foreign bytes are printable ASCII, CR, LF or TAB: inserted, mixed; and flipped or replaced
+  // runs of at least 3 bytes, since single damaged bytes are text by chance.
+  bool is_text = false;
   // Bytes valid in received[]: the foreign or altered bytes; for lost ones what stands there
   // instead. In expected[], for lost and altered bytes, as many bytes that should have stood there.
   uint8_t sample_size = 0;
