@@ -9,6 +9,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <map>
+#include <utility>
 
 #include "cli/exit_code.h"
 #include "cli/print.h"
@@ -138,7 +139,7 @@ std::string unknown(const Command::Impl* at, const std::vector<std::string>& wor
 
 // One sentence for what CLI11 found wrong.
 std::string failure(const Command::Impl* at, const CLI::ParseError& error) {
-  const std::string text = error.what();
+  std::string text = error.what();
   const size_t colon = text.find(": ");
   const std::vector<std::string> extras = at->app->remaining(true);
   switch (static_cast<CLI::ExitCodes>(error.get_exit_code())) {
@@ -183,7 +184,7 @@ void Command::flag(const std::string& names, const std::string& help, bool* targ
 
 void Command::option(const std::string& names, const std::string& placeholder,
                      const std::string& help, ValueKind kind, ValueParser parse) {
-  add(impl_->app, names, help, placeholder, parse);
+  add(impl_->app, names, help, placeholder, std::move(parse));
   impl_->info->options.push_back({split_names(names), help, kind, {}});
 }
 
@@ -201,19 +202,20 @@ void Command::choice(const std::string& names, const std::string& help,
                      std::function<void(const std::string&)> set) {
   std::string shown;
   for (const std::string& choice : choices) shown += (shown.empty() ? "" : "|") + choice;
-  add(impl_->app, names, help, shown, [choices, shown, set](const std::string& value) {
-    if (std::find(choices.begin(), choices.end(), value) == choices.end()) {
-      return Status(Error{ErrorCode::usage, "must be one of " + shown});
-    }
-    set(value);
-    return Status();
-  });
+  add(impl_->app, names, help, shown,
+      [choices, shown, set = std::move(set)](const std::string& value) {
+        if (std::find(choices.begin(), choices.end(), value) == choices.end()) {
+          return Status(Error{ErrorCode::usage, "must be one of " + shown});
+        }
+        set(value);
+        return Status();
+      });
   impl_->info->options.push_back({split_names(names), help, ValueKind::choice, choices});
 }
 
 void Command::positional(const std::string& name, const std::string& help, ValueKind kind,
                          bool required, ValueParser parse) {
-  CLI::Option* option = add(impl_->app, name, help, "", parse);
+  CLI::Option* option = add(impl_->app, name, help, "", std::move(parse));
   if (required) option->required();
   impl_->info->options.push_back({{}, help, kind, {}});
 }
