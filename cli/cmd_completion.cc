@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <fmt/core.h>
-
 #include <memory>
 
 #include "cli/commands.h"
 #include "cli/completion.h"
 #include "cli/exit_code.h"
+#include "cli/print.h"
 
 namespace millrace::cli {
 
@@ -27,9 +26,9 @@ void add_completion(Command parent, const Program& program) {
       });
   command.action([shell, &program] {
     const CommandInfo& root = program.line->info();
-    fmt::print("{}", *shell == "bash"  ? bash_completion(root)
-                     : *shell == "zsh" ? zsh_completion(root)
-                                       : fish_completion(root));
+    print("{}", *shell == "bash"  ? bash_completion(root)
+                : *shell == "zsh" ? zsh_completion(root)
+                                  : fish_completion(root));
     return kOk;
   });
 }

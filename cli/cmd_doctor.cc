@@ -7,6 +7,7 @@
 #include "cli/exit_code.h"
 #include "cli/link_options.h"
 #include "cli/outputs.h"
+#include "cli/print.h"
 #include "cli/result_json.h"
 #include "cli/table.h"
 #include "cli/terminal.h"
@@ -68,15 +69,15 @@ std::string mark(Severity severity, const Colour& colour) {
   return "";
 }
 
-void print(std::FILE* out, const DoctorReport& report, const Colour& colour) {
+void print_report(std::FILE* out, const DoctorReport& report, const Colour& colour) {
   std::string name = report.port.path.empty() ? "this machine" : report.port.path;
   if (!report.port.description.empty()) name += ", " + report.port.description;
-  fmt::print(out, "{}\n", name);
+  print(out, "{}\n", printable(name));
   for (const Finding& finding : report.findings) {
-    fmt::print(out, "  {}{}\n", mark(finding.severity, colour),
-               wrap(fmt::format("{}: {}", finding.check, finding.text), 90, 10));
+    print(out, "  {}{}\n", mark(finding.severity, colour),
+          wrap(printable(finding.check + ": " + finding.text), 90, 10));
     if (!finding.remedy.empty()) {
-      fmt::print(out, "          {}\n", wrap("remedy: " + finding.remedy, 90, 10));
+      print(out, "          {}\n", wrap(printable("remedy: " + finding.remedy), 90, 10));
     }
   }
 }
@@ -93,13 +94,13 @@ int run(const Options& options, const Invocation& invocation) {
   Json list = Json::array();
   size_t spoiled = 0;
   for (const DoctorReport& report : reports.value()) {
-    print(out, report, colour);
+    print_report(out, report, colour);
     list.push_back(to_json(report));
     if (report.would_spoil()) ++spoiled;
   }
-  fmt::print(out, "{}\n",
-             spoiled == 0 ? "nothing here would spoil a measurement"
-                          : "a measurement would be spoiled: see PROBLEM above");
+  print(out, "{}\n",
+        spoiled == 0 ? "nothing here would spoil a measurement"
+                     : "a measurement would be spoiled: see PROBLEM above");
   Json document = result_document("doctor", invocation);
   document["would_spoil"] = spoiled != 0;
   document["reports"] = list;

@@ -4,6 +4,7 @@
 #include "cli/commands.h"
 #include "cli/exit_code.h"
 #include "cli/outputs.h"
+#include "cli/print.h"
 #include "cli/result_json.h"
 #include "cli/table.h"
 #include "millrace/host/ports.h"
@@ -37,11 +38,12 @@ std::string table_of(const std::vector<PortIdentity>& ports) {
 // Every name by which these ports can be given, for completion.
 void print_names(const std::vector<PortIdentity>& ports) {
   for (const PortIdentity& port : ports) {
-    fmt::print("{}\n", port.path);
-    if (port.is_usb) fmt::print("usb:{:04x}:{:04x}\n", port.vid, port.pid);
-    if (!port.serial_number.empty()) fmt::print("serial:{}\n", port.serial_number);
+    // A name with a line end or an escape in it cannot be one line of a list.
+    if (printable(port.path) == port.path) print("{}\n", port.path);
+    if (port.is_usb) print("usb:{:04x}:{:04x}\n", port.vid, port.pid);
+    if (!port.serial_number.empty()) print("serial:{}\n", printable(port.serial_number));
   }
-  fmt::print("pc:\n");
+  print("pc:\n");
 }
 
 int run(const Options& options, const Invocation& invocation) {
@@ -55,9 +57,9 @@ int run(const Options& options, const Invocation& invocation) {
   }
   std::FILE* out = report_file(options.outputs);
   if (ports.value().empty()) {
-    fmt::print(out, "no serial ports found (is the board plugged in? pc: measures without one)\n");
+    print(out, "no serial ports found (is the board plugged in? pc: measures without one)\n");
   } else {
-    fmt::print(out, "{}", table_of(ports.value()));
+    print(out, "{}", table_of(ports.value()));
   }
   Json document = result_document("ports", invocation);
   Json list = Json::array();

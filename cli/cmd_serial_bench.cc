@@ -6,6 +6,7 @@
 #include "cli/interrupt.h"
 #include "cli/link_options.h"
 #include "cli/pc_endpoint.h"
+#include "cli/print.h"
 #include "cli/result_json.h"
 #include "cli/run_report.h"
 #include "cli/statistics.h"
@@ -62,7 +63,7 @@ void print_series(std::FILE* out, const Runs& runs, const Colour& colour) {
                         megabytes_per_s(rate.mean), megabytes_per_s(rate.deviation),
                         megabytes_per_s(rate.min), megabytes_per_s(rate.max));
   }
-  fmt::print(out, "{}\n", colour.strong(line));
+  print(out, "{}\n", colour.strong(line));
 }
 
 int run(const Options& options, const Invocation& invocation) {
@@ -89,9 +90,9 @@ int run(const Options& options, const Invocation& invocation) {
       take(runs, result.value());
       bar.clear();
       if (options.repeat > 1) {
-        fmt::print(out, "run {:>3}  {}  {}\n", i + 1, result.value().failed() ? "FAILED" : "ok",
-                   rate_sentence(result.value()));
-        std::fflush(out);
+        write_now(out, fmt::format("run {:>3}  {}  {}\n", i + 1,
+                                   result.value().failed() ? "FAILED" : "ok",
+                                   rate_sentence(result.value())));
       }
       if (ends_series(result.value().end)) break;
     }
@@ -100,8 +101,8 @@ int run(const Options& options, const Invocation& invocation) {
   if (runs.count == 0) return runs.code;
   if (options.repeat > 1) print_series(out, runs, colour);
   for (const RunResult& result : runs.details) {
-    if (options.repeat > 1) fmt::print(out, "\n");
-    fmt::print(out, "{}", run_report(result, colour));
+    if (options.repeat > 1) print(out, "\n");
+    print(out, "{}", run_report(result, colour));
   }
   const RunResult& shown = runs.details.back();
   Json document = result_document("serial bench", invocation);

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <fmt/core.h>
-
 #include <algorithm>
 
 #include "cli/commands.h"
@@ -8,6 +6,7 @@
 #include "cli/interrupt.h"
 #include "cli/machine.h"
 #include "cli/pc_endpoint.h"
+#include "cli/print.h"
 #include "cli/result_json.h"
 #include "cli/run_report.h"
 #include "cli/soak.h"
@@ -42,7 +41,7 @@ Replugger replugger_for(const std::string& port) {
     return out;
   }
   out.endpoint = [port] {
-    fmt::print(stderr, "\nunplug the board now, and plug it in again within 30 s\n");
+    print(stderr, "\nunplug the board now, and plug it in again within 30 s\n");
     return host::make_endpoint(port, endpoint_schemes());
   };
   return out;
@@ -68,12 +67,12 @@ int run(const Options& options, const Invocation& invocation) {
   if (soak.phases.empty()) return soak.code;
   std::FILE* out = report_file(link.outputs);
   const Colour colour(out);
-  const std::string path = soak.port ? soak.port->path : link.port;
-  fmt::print(out, "{}{}\n\n{}\n{}", path,
-             soak.port && is_pty(*soak.port) ? ", a PTY on this machine, not USB" : "",
-             soak_table(soak).text(), soak_notes(soak));
-  fmt::print(out, "{}\n",
-             soak.code == kOk ? colour.good("all phases that ran passed") : colour.bad("FAILED"));
+  const std::string path = printable(soak.port ? soak.port->path : link.port);
+  print(out, "{}{}\n\n{}\n{}", path,
+        soak.port && is_pty(*soak.port) ? ", a PTY on this machine, not USB" : "",
+        soak_table(soak).text(), soak_notes(soak));
+  print(out, "{}\n",
+        soak.code == kOk ? colour.good("all phases that ran passed") : colour.bad("FAILED"));
   Json document = result_document("serial soak", invocation);
   document["port_name"] = link.port;
   document["port"] = soak.port ? to_json(*soak.port) : Json(nullptr);

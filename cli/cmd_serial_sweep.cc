@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <fmt/core.h>
-
 #include "cli/commands.h"
 #include "cli/exit_code.h"
 #include "cli/interrupt.h"
 #include "cli/pc_endpoint.h"
+#include "cli/print.h"
 #include "cli/result_json.h"
 #include "cli/run_report.h"
 #include "cli/sweep.h"
@@ -26,19 +25,19 @@ struct Options {
 const char* const kLegend =
     "MB/s of the runs that passed; * a run failed, - none passed, empty: not measured\n";
 
-void print(std::FILE* out, const SweepResult& sweep) {
+void print_sweep(std::FILE* out, const SweepResult& sweep) {
   const Colour colour(out);
   if (sweep.first) {
     const host::RunResult& first = *sweep.first;
-    fmt::print(out, "{}{}\n", first.port.path,
-               is_pty(first.port) ? ", a PTY on this machine, not USB" : "");
+    print(out, "{}{}\n", printable(first.port.path),
+          is_pty(first.port) ? ", a PTY on this machine, not USB" : "");
     if (first.ceiling_bytes_per_s > 0) {
-      fmt::print(out, "ceiling {:.3f} MB/s\n", first.ceiling_bytes_per_s / 1e6);
+      print(out, "ceiling {:.3f} MB/s\n", first.ceiling_bytes_per_s / 1e6);
     }
   }
-  fmt::print(out, "\n{}{}\n{}", sweep_table(sweep).text(), kLegend, sweep_details(sweep).text());
+  print(out, "\n{}{}\n{}", sweep_table(sweep).text(), kLegend, sweep_details(sweep).text());
   const std::string failures = sweep_failures(sweep);
-  if (!failures.empty()) fmt::print(out, "\n{}\n{}", colour.bad("failed"), failures);
+  if (!failures.empty()) print(out, "\n{}\n{}", colour.bad("failed"), failures);
 }
 
 int run(const Options& options, const Invocation& invocation) {
@@ -59,7 +58,7 @@ int run(const Options& options, const Invocation& invocation) {
   }
   if (sweep.error) fail(*sweep.error);
   if (!sweep.first) return sweep.code;
-  print(report_file(link.outputs), sweep);
+  print_sweep(report_file(link.outputs), sweep);
   Json document = result_document("serial sweep", invocation);
   document["port_name"] = link.port;
   document["port"] = to_json(*sweep.port);

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "cli/exit_code.h"
+#include "cli/print.h"
 #include "cli/table.h"
 
 namespace millrace::cli {
@@ -255,14 +256,15 @@ int CommandLine::run(int argc, char** argv) {
   try {
     root_->app->parse(argc, argv);
   } catch (const CLI::CallForHelp&) {
-    fmt::print("{}", root_->app->help());
+    print("{}", root_->app->help());
     return kOk;
   } catch (const CLI::CallForVersion& version) {
-    fmt::print("{}\n", version.what());
+    print("{}\n", version.what());
     return kOk;
   } catch (const CLI::ParseError& error) {
     Command::Impl* at = deepest(root_.get());
-    fmt::print(stderr, "millrace: {}; see {} --help\n", failure(at, error), at->path);
+    print(stderr, "millrace: {}; see {} --help\n", printable_sentence(failure(at, error)),
+          at->path);
     return kUsage;
   }
   Command::Impl* at = deepest(root_.get());

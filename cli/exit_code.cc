@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/exit_code.h"
 
-#include <fmt/core.h>
+#include "cli/print.h"
 
 namespace millrace::cli {
 
@@ -49,7 +49,7 @@ int worse(int a, int b) {
 }
 
 int fail(const host::Error& error) {
-  fmt::print(stderr, "millrace: {}\n", error.message);
+  print(stderr, "millrace: {}\n", printable_sentence(error.message));
   return exit_code(error);
 }
 

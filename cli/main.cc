@@ -2,13 +2,14 @@
 // millrace: the table of its commands.
 #include <fmt/chrono.h>
 
-#include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <ctime>
 
 #include "cli/commands.h"
 #include "cli/exit_code.h"
+#include "cli/print.h"
+#include "cli/standard_files.h"
 
 namespace {
 
@@ -32,15 +33,17 @@ const char* const kExamples =
     "130 interrupted.";
 
 int finish(int code) {
-  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
-  fmt::print(stderr, "millrace: write stdout: {} (choose another place for the output)\n",
-             std::strerror(errno));
+  const int number = stdout_error();
+  if (number == 0) return code;
+  print(stderr, "millrace: write stdout: {} (choose another place for the output)\n",
+        std::strerror(number));
   return code == kOk ? kFailed : code;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
+  occupy_standard_files();
   CommandLine line("millrace", kHelp, kExamples, "millrace " MILLRACE_VERSION);
   Program program;
   program.line = &line;

@@ -27,9 +27,19 @@ void add_table_options(Command& command, OutputOptions* outputs) {
 
 Status check_outputs(const OutputOptions& outputs) {
   int to_stdout = 0;
-  for (const std::string* path : {&outputs.json, &outputs.csv, &outputs.markdown}) {
+  const std::string* const paths[] = {&outputs.json, &outputs.csv, &outputs.markdown};
+  for (const std::string* path : paths) {
     if (path->empty()) continue;
-    if (*path == "-") ++to_stdout;
+    if (*path == "-") {
+      ++to_stdout;
+      continue;
+    }
+    for (const std::string* other : paths) {
+      if (other == path) break;
+      if (other->empty() || *other == "-" || !same_output(*path, *other)) continue;
+      return Error{ErrorCode::usage,
+                   "write " + *path + ": --json, --csv and --markdown need a file each"};
+    }
     Status status = check_output(*path);
     if (!status) return status;
   }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cli/fault_text.h"
+#include "cli/print.h"
 #include "cli/table.h"
 #include "cli/values.h"
 
@@ -22,7 +23,7 @@ constexpr size_t kKeyWidth = 15;
 constexpr size_t kFaultsShown = 20;
 
 std::string row(const std::string& key, const std::string& value) {
-  return wrap(fmt::format("{:<{}}{}", key, kKeyWidth, value), kWidth, kKeyWidth) + '\n';
+  return wrap(fmt::format("{:<{}}{}", key, kKeyWidth, printable(value)), kWidth, kKeyWidth) + '\n';
 }
 
 std::string port_line(const host::PortIdentity& port) {
@@ -117,10 +118,10 @@ std::string reader_rows(const RunResult& result) {
                                  grouped(reads.bytes_per_read.min()), reads.bytes_per_read.mean(),
                                  grouped(reads.bytes_per_read.max())));
   out += read_histogram(reads.bytes_per_read);
-  out += row("silence", fmt::format("longest {}, after {} bytes; a device buffer of {} would "
+  out += row("silence", fmt::format("longest {}, after {}; a device buffer of {} would "
                                     "bridge it at this rate",
                                     duration(static_cast<double>(reads.longest_silence_ns)),
-                                    grouped(reads.longest_silence_offset),
+                                    plural(reads.longest_silence_offset, "byte"),
                                     human_bytes(result.bridge_buffer_bytes)));
   return out;
 }
@@ -232,7 +233,8 @@ std::string run_report(const RunResult& result, const Colour& colour) {
   const uint64_t verified = result.in_bytes + result.out_bytes;
   std::string out = colour.strong(rate_sentence(result)) + '\n';
   const std::string verdict = wrap(
-      fmt::format("{}: {}", result.failed() ? "FAILED" : "ok", result.verdict.sentence), kWidth, 0);
+      fmt::format("{}: {}", result.failed() ? "FAILED" : "ok", printable(result.verdict.sentence)),
+      kWidth, 0);
   out += (result.failed() ? colour.bad(verdict) : colour.good(verdict)) + "\n\n";
   out += row("port", port_line(result.port));
   if (!result.transport_settings.empty()) out += row("", result.transport_settings);

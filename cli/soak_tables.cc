@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "cli/print.h"
 #include "cli/result_json.h"
 #include "cli/soak.h"
 #include "cli/values.h"
@@ -40,10 +41,10 @@ std::string soak_notes(const SoakResult& soak) {
   std::string out;
   for (const SoakPhase& phase : soak.phases) {
     if (phase.status == SoakStatus::failed && phase.verdict) {
-      out += wrap(phase.name + ": " + phase.verdict->sentence, 100, 4) + '\n';
+      out += wrap(printable(phase.name + ": " + phase.verdict->sentence), 100, 4) + '\n';
     }
     for (const std::string& note : phase.notes) {
-      out += wrap(phase.name + ": " + note, 100, 4) + '\n';
+      out += wrap(printable(phase.name + ": " + note), 100, 4) + '\n';
     }
   }
   return out;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/core.h>
 
+#include "cli/print.h"
 #include "cli/result_json.h"
 #include "cli/run_report.h"
 #include "cli/sweep.h"
@@ -86,11 +87,11 @@ std::string sweep_failures(const SweepResult& sweep) {
     const SweepRun* run = cell.telling_run();
     if (run == nullptr || !run->failed) continue;
     out += wrap(fmt::format("{} B, ack {}: {}", grouped(cell.frame_size),
-                            ack_name(cell.window_frames), run->verdict.sentence),
+                            ack_name(cell.window_frames), printable(run->verdict.sentence)),
                 100, 4) +
            '\n';
     for (const std::string& fault : run->first_faults) {
-      out += wrap("    " + fault, 100, 6) + '\n';
+      out += wrap("    " + printable(fault), 100, 6) + '\n';
     }
   }
   return out;

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "cli/print.h"
+
 namespace millrace::cli {
 
 Table::Table(std::vector<std::string> headings) {
@@ -13,7 +15,10 @@ Table::Table(std::vector<std::string> headings) {
   }
 }
 
-void Table::add(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
+void Table::add(std::vector<std::string> cells) {
+  for (std::string& cell : cells) cell = printable(cell);
+  rows_.push_back(std::move(cells));
+}
 
 std::string Table::text() const {
   std::vector<size_t> widths;

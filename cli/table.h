@@ -12,7 +12,7 @@ class Table {
  public:
   // A heading that starts with '<' is left-aligned (without the sign); others are right-aligned.
   explicit Table(std::vector<std::string> headings);
-  // REQUIRES: as many cells as headings.
+  // Cells are made printable(). REQUIRES: as many cells as headings.
   void add(std::vector<std::string> cells);
   bool empty() const { return rows_.empty(); }
 

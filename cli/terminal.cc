@@ -8,6 +8,7 @@
 
 #include "cli/interrupt.h"
 #include "cli/machine.h"
+#include "cli/print.h"
 #include "cli/values.h"
 
 namespace millrace::cli {
@@ -36,15 +37,13 @@ void ProgressBar::show(const host::RunProgress& progress) {
   const size_t filled = static_cast<size_t>(part * static_cast<double>(width));
   std::string bar;
   if (width != 0) bar = " [" + std::string(filled, '#') + std::string(width - filled, ' ') + "]";
-  fmt::print(stderr, "\r\x1b[K{}{}{}", label_, bar, tail);
-  std::fflush(stderr);
+  write_now(stderr, "\r\x1b[K" + label_ + bar + tail);
   shown_ = true;
 }
 
 void ProgressBar::clear() {
   if (!shown_) return;
-  fmt::print(stderr, "\r\x1b[K");
-  std::fflush(stderr);
+  write_now(stderr, "\r\x1b[K");
   shown_ = false;
 }
 

@@ -25,6 +25,19 @@ with e2e.temporary_folder() as folder:
     bench(file, 2, file)
 bench("/dev/null", 2, "/dev/null")
 
+# What stands in the name of a port stays one line and cannot drive the terminal.
+for code, name in ((3, "/dev/\x1b[31m\nx\u202ey"), (3, b"/dev/\xff\xfe"), (2, "board:\x1b]0;x\x07"),
+                   (3, "/dev/" + 100000 * "x"), (3, "serial:" + 50000 * "\u00b5")):
+    for words in (("serial", "bench"), ("serial", "soak")):
+        done = subprocess.run([e2e.MILLRACE, *words, name], stdin=subprocess.DEVNULL,
+                              capture_output=True, timeout=e2e.DEADLINE_S)
+        text = done.stderr.decode()  # fails if it is no UTF-8
+        assert done.returncode == code and done.stdout == b"", done
+        assert text.count("\n") == 1 and text[:-1].isprintable() and len(text) < 1000, text[:2000]
+done = subprocess.run([e2e.MILLRACE, "serial", "bench", "--frames", "\x1b[2J\n" + 100000 * "x"],
+                      capture_output=True, text=True, timeout=e2e.DEADLINE_S)
+assert done.stderr.count("\n") == 1 and done.stderr[:-1].isprintable(), done.stderr[:2000]
+
 with e2e.PcDevice() as device:
     holder = subprocess.Popen(
         [sys.executable, "-c",

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <fmt/core.h>
-
 #include <chrono>
 #include <cstdio>
 #include <memory>
@@ -11,6 +9,7 @@
 #include "cli/exit_code.h"
 #include "cli/interrupt.h"
 #include "cli/pc_endpoint.h"
+#include "cli/print.h"
 #include "cli/values.h"
 #include "firmware/ports/pc/pty_device.h"
 
@@ -35,15 +34,14 @@ int run(const Options& options) {
   const firmware::PtyDeviceResult made = firmware::PtyDevice::create(device);
   if (made.device == nullptr) return fail(Error{ErrorCode::io, "device pc: " + made.error});
   std::string path = made.device->path();
-  fmt::print("{}\n", path);
-  std::fflush(stdout);
+  write_now(stdout, path + '\n');
   while (!interrupted()) {
+    if (stdout_error() != 0) return kFailed;  // nobody can learn where the device is; main says so
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
     const std::string now = made.device->path();
     if (now == path || now.empty()) continue;
     path = now;
-    fmt::print("{}\n", path);
-    std::fflush(stdout);
+    write_now(stdout, path + '\n');
   }
   return kOk;
 }

@@ -6,19 +6,22 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <csignal>
-#include <cstdlib>
 #include <cstring>
-#include <vector>
+#include <map>
 
 namespace millrace::cli {
 
 using host::Error;
 using host::ErrorCode;
+using host::Result;
 using host::Status;
 
 namespace {
+
+constexpr int kMostLinks = 40;  // as Linux
 
 Error failure(const std::string& path, int number) {
   const std::string start = fmt::format("write {}: ", path);
@@ -37,6 +40,11 @@ Error failure(const std::string& path, int number) {
               start + "no space left (free some, or write elsewhere); an older file is untouched"};
     case EISDIR:
       return {ErrorCode::usage, start + "this is a folder (give a file name)"};
+    case ENXIO:
+      return {ErrorCode::io, start + "nobody reads it (start the reader first)"};
+    case ELOOP:
+      return {ErrorCode::not_found,
+              start + "this symbolic link leads back to itself (remove it, or write elsewhere)"};
     default:
       return {ErrorCode::io, start + std::strerror(number)};
   }
@@ -61,26 +69,70 @@ std::string folder_of(const std::string& path) {
   return slash == 0 ? "/" : path.substr(0, slash);
 }
 
-// Where a rename must go so that a symbolic link stays one.
-std::string behind_links(const std::string& path) {
-  char* real = ::realpath(path.c_str(), nullptr);
-  if (real == nullptr) return path;
-  std::string out = real;
-  std::free(real);
-  return out;
+// Where a rename must go so that a symbolic link stays one, whether the file at its end is there or
+// not. Not realpath(): that knows no files that are yet to be made.
+Result<std::string> behind_links(const std::string& path) {
+  std::string at = path;
+  for (int links = 0; links <= kMostLinks; ++links) {
+    std::array<char, 4096> text{};
+    const ssize_t size = ::readlink(at.c_str(), text.data(), text.size());
+    if (size < 0) return at;
+    const std::string target(text.data(), static_cast<size_t>(size));
+    at = target.rfind('/', 0) == 0 ? target : folder_of(at) + '/' + target;
+  }
+  return failure(path, ELOOP);
+}
+
+// The FIFOs that check_output() opened, until write_output(). A reader takes the first close for
+// the end of the file; so whether it is there can be asked only once.
+std::map<std::string, int>& open_fifos() {
+  static std::map<std::string, int> fifos;
+  return fifos;
+}
+
+Result<int> open_existing(const std::string& path) {
+  const auto fifo = open_fifos().find(path);
+  if (fifo != open_fifos().end()) {
+    const int fd = fifo->second;
+    open_fifos().erase(fifo);
+    return fd;
+  }
+  // O_NONBLOCK: without a reader, open() of a FIFO would wait, and not even for Ctrl-C.
+  const int fd = ::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+  if (fd < 0) return failure(path, errno);
+  const int flags = ::fcntl(fd, F_GETFL);
+  if (flags < 0 || ::fcntl(fd, F_SETFL, flags & ~O_NONBLOCK) != 0) {
+    const Error error = failure(path, errno);
+    ::close(fd);
+    return error;
+  }
+  return fd;
 }
 
 Status write_directly(const std::string& path, const std::string& content) {
-  const int fd = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
-  if (fd < 0) return failure(path, errno);
-  const int number = write_all(fd, content);
-  ::close(fd);
+  const Result<int> fd = open_existing(path);
+  if (!fd) return fd.error();
+  // A reader that ended is an error as any other, and no reason to be killed.
+  struct sigaction ignore {};
+  struct sigaction before {};
+  ignore.sa_handler = SIG_IGN;
+  ::sigaction(SIGPIPE, &ignore, &before);
+  const int number = write_all(*fd, content);
+  ::close(*fd);
+  ::sigaction(SIGPIPE, &before, nullptr);
   if (number != 0) return failure(path, number);
   return {};
 }
 
+std::string name_in_folder(const std::string& path) {
+  const size_t slash = path.rfind('/');
+  return slash == std::string::npos ? path : path.substr(slash + 1);
+}
+
 Status replace(const std::string& path, const std::string& content, mode_t mode) {
-  const std::string target = behind_links(path);
+  const Result<std::string> end = behind_links(path);
+  if (!end) return end.error();
+  const std::string& target = *end;
   std::string temporary = folder_of(target) + "/.millrace-XXXXXX";
   const int fd = ::mkostemp(temporary.data(), O_CLOEXEC);
   if (fd < 0) return failure(path, errno);
@@ -119,15 +171,39 @@ Status check_output(const std::string& path) {
   struct stat info {};
   if (::stat(path.c_str(), &info) == 0) {
     if (S_ISDIR(info.st_mode)) return failure(path, EISDIR);
+    if (S_ISFIFO(info.st_mode)) {
+      const Result<int> fd = open_existing(path);
+      if (!fd) return fd.error();
+      open_fifos()[path] = *fd;
+      return {};
+    }
     if (!S_ISREG(info.st_mode)) {
       return ::access(path.c_str(), W_OK) == 0 ? Status() : Status(failure(path, errno));
     }
   }
-  const std::string folder = folder_of(behind_links(path));
+  const Result<std::string> end = behind_links(path);
+  if (!end) return end.error();
+  const std::string folder = folder_of(*end);
   if (::stat(folder.c_str(), &info) != 0) return failure(path, errno);
   if (!S_ISDIR(info.st_mode)) return failure(path, ENOTDIR);
   if (::access(folder.c_str(), W_OK | X_OK) != 0) return failure(path, errno);
   return {};
+}
+
+bool same_output(const std::string& a, const std::string& b) {
+  struct stat at_a {};
+  struct stat at_b {};
+  const bool there = ::stat(a.c_str(), &at_a) == 0;
+  if (there != (::stat(b.c_str(), &at_b) == 0)) return false;
+  if (there) {
+    return at_a.st_dev == at_b.st_dev && at_a.st_ino == at_b.st_ino && !S_ISCHR(at_a.st_mode);
+  }
+  const Result<std::string> end_a = behind_links(a);
+  const Result<std::string> end_b = behind_links(b);
+  if (!end_a || !end_b || name_in_folder(*end_a) != name_in_folder(*end_b)) return false;
+  return ::stat(folder_of(*end_a).c_str(), &at_a) == 0 &&
+         ::stat(folder_of(*end_b).c_str(), &at_b) == 0 && at_a.st_dev == at_b.st_dev &&
+         at_a.st_ino == at_b.st_ino;
 }
 
 }  // namespace millrace::cli

@@ -92,4 +92,13 @@ Status check_output(const std::string& path) {
   return {};
 }
 
+bool same_output(const std::string& a, const std::string& b) {
+  const auto full = [](const std::string& path) {
+    char text[4096] = {};
+    const DWORD size = GetFullPathNameA(path.c_str(), sizeof text, text, nullptr);
+    return size == 0 || size >= sizeof text ? path : std::string(text, size);
+  };
+  return lstrcmpiA(full(a).c_str(), full(b).c_str()) == 0;
+}
+
 }  // namespace millrace::cli
