@@ -181,14 +181,15 @@ std::optional<Verdict> stale_bytes(const RunResult& r) {
 std::optional<Verdict> cache_coherency(const RunResult& r) {
   for (const Fault& f : r.faults) {
     if (f.kind != FaultKind::stale_lines) continue;
+    const uint64_t lines =
+        (count(r, FaultKind::stale_lines) == 1 ? f.length : r.in_totals.altered_bytes) / 32;
     return failed(
         VerdictKind::cache_coherency,
-        fmt::format("cache coherency: older data in {} whole 32-byte lines, first at "
-                    "offset {} (data of offset {}): the device hands DMA a buffer whose "
-                    "cache lines it has not written back",
-                    count(r, FaultKind::stale_lines) == 1 ? grouped(f.length / 32)
-                                                          : grouped(r.in_totals.altered_bytes / 32),
-                    grouped(f.stream_offset), grouped(f.source_offset)));
+        fmt::format("cache coherency: older data in {} whole 32-byte {}, first at offset {} (data "
+                    "of offset {}): the device hands DMA a buffer whose cache lines it has not "
+                    "written back",
+                    grouped(lines), lines == 1 ? "line" : "lines", grouped(f.stream_offset),
+                    grouped(f.source_offset)));
   }
   return std::nullopt;
 }
