@@ -101,8 +101,7 @@ ValueParser folder_into(std::string* target) {
     std::error_code error;
     const std::filesystem::directory_iterator entries(text, error);
     if (error) {
-      return Status(
-          Error{ErrorCode::usage, fmt::format("'{}' must be a folder that can be read", text)});
+      return Status(Error{ErrorCode::usage, "must be a folder that can be read"});
     }
     *target = text;
     return Status();
