@@ -11,7 +11,9 @@
 #include "cli/result_json.h"
 #include "cli/table.h"
 #include "cli/terminal.h"
+#include "cli/values.h"
 #include "millrace/host/ports.h"
+#include "millrace/host/transport.h"
 
 namespace millrace::cli {
 
@@ -38,6 +40,10 @@ Result<std::string> path_of(const std::string& name, const std::string& root) {
                  name +
                      ": the device on this machine has no driver or cable to examine (give a "
                      "real port)"};
+  }
+  if (!name.empty()) {
+    const Result<std::unique_ptr<host::Endpoint>> named = host::make_endpoint(name, {});
+    if (!named && named.error().code == ErrorCode::usage) return named.error();
   }
   const bool by_usb = name.rfind("usb:", 0) == 0;
   const bool by_serial = name.rfind("serial:", 0) == 0;
@@ -123,8 +129,8 @@ void add_doctor(Command parent, const Program& program) {
   command.positional("PORT", "Port: a path or COMn, usb:VID:PID (hex), serial:NUMBER",
                      ValueKind::port, false, &options->port);
   add_json_option(command, &options->outputs);
-  command.text("--sysfs-root", "DIR", "Look at a recorded tree under DIR instead of /",
-               ValueKind::folder, &options->root);
+  command.option("--sysfs-root", "DIR", "Look at a recorded tree under DIR instead of /",
+                 ValueKind::folder, folder_into(&options->root));
   command.action([options, &program] { return run(*options, program.invocation); });
 }
 

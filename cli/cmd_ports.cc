@@ -7,6 +7,7 @@
 #include "cli/print.h"
 #include "cli/result_json.h"
 #include "cli/table.h"
+#include "cli/values.h"
 #include "millrace/host/ports.h"
 
 namespace millrace::cli {
@@ -78,8 +79,8 @@ void add_ports(Command parent, const Program& program) {
                                        "  millrace ports\n"
                                        "  millrace ports --json -");
   add_json_option(command, &options->outputs);
-  command.text("--sysfs-root", "DIR", "Look at a recorded tree under DIR instead of /",
-               ValueKind::folder, &options->root);
+  command.option("--sysfs-root", "DIR", "Look at a recorded tree under DIR instead of /",
+                 ValueKind::folder, folder_into(&options->root));
   command.flag("--names", "Only names that PORT takes, one a line", &options->names);
   command.action([options, &program] { return run(*options, program.invocation); });
 }

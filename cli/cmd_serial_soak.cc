@@ -71,8 +71,13 @@ int run(const Options& options, const Invocation& invocation) {
   print(out, "{}{}\n\n{}\n{}", path,
         soak.port && is_pty(*soak.port) ? ", a PTY on this machine, not USB" : "",
         soak_table(soak).text(), soak_notes(soak));
+  const bool any_failed =
+      std::any_of(soak.phases.begin(), soak.phases.end(),
+                  [](const SoakPhase& phase) { return phase.status == SoakStatus::failed; });
   print(out, "{}\n",
-        soak.code == kOk ? colour.good("all phases that ran passed") : colour.bad("FAILED"));
+        soak.code == kOk                          ? colour.good("all phases that ran passed")
+        : any_failed || soak.code != kInterrupted ? colour.bad("FAILED")
+                                                  : colour.strong("interrupted"));
   Json document = result_document("serial soak", invocation);
   document["port_name"] = link.port;
   document["port"] = soak.port ? to_json(*soak.port) : Json(nullptr);

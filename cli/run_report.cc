@@ -70,7 +70,7 @@ std::string end_line(const RunResult& result) {
   if (result.duration_ns > 0) {
     out += " after " + duration(static_cast<double>(result.duration_ns));
   }
-  out += fmt::format(": {} of {} frames", grouped(result.frames), grouped(frames_asked));
+  out += fmt::format(": {} of {}", grouped(result.frames), plural(frames_asked, "frame"));
   if (!result.end_detail.empty()) out += "; " + result.end_detail;
   return out;
 }

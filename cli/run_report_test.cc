@@ -28,5 +28,18 @@ TEST(RunReport, ShowsNoControlCharactersOfTheDevice) {
   EXPECT_NE(text.find("/dev/tty?X"), std::string::npos) << text;
 }
 
+TEST(RunReport, OneOfAThingIsSingular) {
+  host::RunResult result;
+  result.settings.frame_count = 1;
+  result.frames = 1;
+  result.in_bytes = 512;
+  result.duration_ns = 1000;
+  result.reads.reads = 1;
+  result.reads.longest_silence_offset = 1;
+  const std::string text = run_report(result, Colour(nullptr));
+  EXPECT_NE(text.find("1 of 1 frame\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("after 1 byte;"), std::string::npos) << text;
+}
+
 }  // namespace
 }  // namespace millrace::cli

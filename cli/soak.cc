@@ -87,8 +87,9 @@ class Soak {
       if (name == "reopen") reopen();
       if (name == "replug") replug();
       if (phase_.failed_runs != 0) phase_.status = SoakStatus::failed;
-      if (phase_.runs != 0 || phase_.status == SoakStatus::not_run)
+      if (phase_.runs != 0 || phase_.status != SoakStatus::passed) {
         result_.phases.push_back(phase_);
+      }
       if (over_) break;
     }
     return std::move(result_);
@@ -161,6 +162,7 @@ class Soak {
     phase_.verdict = result->verdict;
     const bool followed = result->verdict.kind == VerdictKind::replugged ||
                           result->verdict.kind == VerdictKind::device_reset;
+    if (cut_short(*result)) return finish(*result);
     if (!followed) {
       ++phase_.failed_runs;
       phase_.telling_run = "the run in which it was to go away";
@@ -178,11 +180,12 @@ class Soak {
     label_(phase_.name + ": " + describe(settings));
     const Result<RunResult> result = runner_(endpoint, settings, hooks_);
     if (!result) return end(result.error());
-    const bool first_failure = result->failed() && phase_.failed_runs == 0;
+    const bool failed = result->failed() && !cut_short(*result);
+    const bool first_failure = failed && phase_.failed_runs == 0;
     ++phase_.runs;
     phase_.bytes += result->in_bytes + result->out_bytes;
     phase_.duration_ns += result->duration_ns;
-    if (result->failed()) {
+    if (failed) {
       ++phase_.failed_runs;
       for (const link::Fault& fault : result->faults) {
         note(describe(settings) + ": " + fault_sentence(fault));
@@ -193,7 +196,13 @@ class Soak {
     finish(result.value());
   }
 
+  // By Ctrl-C, without a fault until then.
+  static bool cut_short(const RunResult& result) {
+    return result.verdict.kind == VerdictKind::interrupted;
+  }
+
   void finish(const RunResult& result) {
+    if (cut_short(result)) phase_.status = SoakStatus::interrupted;
     if (!result_.port) result_.port = result.port;
     if (result.hello) max_frame_bytes_ = result.hello->max_frame_bytes;
     // Saves the 300 ms of asking a classic device again before each run.
@@ -207,6 +216,7 @@ class Soak {
   }
 
   void end(const Error& error) {
+    if (error.code == host::ErrorCode::interrupted) phase_.status = SoakStatus::interrupted;
     result_.error = error;
     result_.code = worse(result_.code, exit_code(error));
     over_ = true;

@@ -31,7 +31,7 @@ struct Replugger {
   std::string impossible;
 };
 
-enum class SoakStatus { passed, failed, not_run };
+enum class SoakStatus { passed, failed, not_run, interrupted };
 
 struct SoakPhase {
   std::string name;

@@ -16,6 +16,8 @@ const char* status_name(SoakStatus status) {
       return "failed";
     case SoakStatus::not_run:
       return "not_run";
+    case SoakStatus::interrupted:
+      return "interrupted";
   }
   return "";
 }

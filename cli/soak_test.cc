@@ -106,6 +106,35 @@ TEST_F(SoakTest, ReplugWithNobodyThereIsNotAFailure) {
   EXPECT_EQ(soak.code, kOk);
 }
 
+TEST_F(SoakTest, CtrlCIsNoFailureOfThePhase) {
+  for (const char* phase : {"boundary", "replug"}) {
+    plan.phases = {phase, "long"};
+    plan.quick = true;
+    fake = FakeRunner{};
+    fake.alter = [](size_t, host::RunResult& result) {
+      make_fail(result, host::VerdictKind::interrupted, host::RunEnd::interrupted);
+    };
+    const SoakResult soak = run();
+    ASSERT_EQ(soak.phases.size(), 1U);
+    EXPECT_EQ(soak.phases[0].status, SoakStatus::interrupted);
+    EXPECT_EQ(soak.phases[0].failed_runs, 0U);
+    EXPECT_EQ(soak.phases[0].telling_run, "");
+    EXPECT_EQ(soak.code, kInterrupted);
+    EXPECT_EQ(soak_table(soak).text().find("failed\n"), std::string::npos);
+    EXPECT_NE(soak_table(soak).text().find("interrupted"), std::string::npos);
+  }
+}
+
+TEST_F(SoakTest, AFaultBeforeCtrlCIsAFailure) {
+  plan.phases = {"long"};
+  fake.alter = [](size_t, host::RunResult& result) {
+    make_fail(result, host::VerdictKind::bit_errors, host::RunEnd::interrupted);
+  };
+  const SoakResult soak = run();
+  EXPECT_EQ(soak.phases.at(0).status, SoakStatus::failed);
+  EXPECT_EQ(soak.code, kInterrupted);
+}
+
 TEST_F(SoakTest, EndsWithTheDevice) {
   fake.alter = [](size_t, host::RunResult& result) {
     make_fail(result, host::VerdictKind::device_gone, host::RunEnd::gone);

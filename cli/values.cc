@@ -3,13 +3,15 @@
 
 #include <fmt/core.h>
 
-#include <cmath>
+#include <filesystem>
+#include <system_error>
 
 namespace millrace::cli {
 
 using host::Error;
 using host::ErrorCode;
 using host::Result;
+using host::Status;
 
 namespace {
 
@@ -92,6 +94,18 @@ Result<std::vector<uint32_t>> parse_sizes(const std::string& text) {
 
 Result<std::vector<uint16_t>> parse_acks(const std::string& text) {
   return parse_list<uint16_t>(text, parse_ack);
+}
+
+ValueParser folder_into(std::string* target) {
+  return [target](const std::string& text) {
+    std::error_code error;
+    const std::filesystem::directory_iterator entries(text, error);
+    if (error) {
+      return Status(Error{ErrorCode::usage, "must be a folder that can be read"});
+    }
+    *target = text;
+    return Status();
+  };
 }
 
 std::string ack_name(uint16_t window_frames) {

@@ -41,6 +41,9 @@ ValueParser number_into(T* target, Scale scale, uint64_t min, uint64_t max) {
   };
 }
 
+// Stores the path of a folder that is there and can be read.
+ValueParser folder_into(std::string* target);
+
 std::string ack_name(uint16_t window_frames);  // none, each, window:N
 std::string direction_name(link::Direction direction);
 

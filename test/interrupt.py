@@ -30,6 +30,26 @@ with e2e.temporary_folder() as folder, e2e.PcDevice("--faults", "rate=20000000")
     assert document["runs"][0]["end"] == "interrupted", document["runs"][0]["end"]
     assert document["runs"][0]["in_bytes"] > 0
 
+    # A terminal that is closed and a request to terminate keep the result as Ctrl-C does.
+    for number in (signal.SIGHUP, signal.SIGTERM):
+        run = start(device.path, path)
+        run.send_signal(number)
+        out, err = run.communicate(timeout=e2e.DEADLINE_S)
+        assert run.returncode == 130 and "interrupted" in out, (number, run.returncode, out, err)
+        document = e2e.validate(json.loads(path.read_text()))
+        assert document["runs"][0]["end"] == "interrupted", document["runs"][0]["end"]
+
+    # A soak: the phase is interrupted, not failed.
+    run = subprocess.Popen([e2e.MILLRACE, "serial", "soak", device.path, "--json", str(path)],
+                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    e2e.wait_until_read(run, 4 << 20)
+    run.send_signal(signal.SIGINT)
+    out, err = run.communicate(timeout=e2e.DEADLINE_S)
+    assert run.returncode == 130, (run.returncode, out, err)
+    phase, = e2e.validate(json.loads(path.read_text()))["phases"]
+    assert phase["status"] == "interrupted" and phase["failed"] == 0, phase
+    assert out.endswith("\ninterrupted\n") and "FAILED" not in out, out
+
     # kill -9 of the program: the older result stays, the port is free again.
     before = path.read_text()
     run = start(device.path, path)
@@ -45,3 +65,13 @@ with e2e.temporary_folder() as folder, e2e.PcDevice("--faults", "rate=20000000")
     assert run.returncode == 3, (run.returncode, out, err)
     document = e2e.validate(json.loads(path.read_text()))
     assert document["runs"][0]["end"] == "gone" and document["runs"][0]["in_bytes"] > 0
+
+# `device pc` takes its link away, however it is asked to end.
+with e2e.temporary_folder() as folder:
+    link = pathlib.Path(folder) / "device"
+    for number in (signal.SIGHUP, signal.SIGTERM, signal.SIGINT):
+        with e2e.PcDevice("--link", str(link)) as device:
+            assert link.is_symlink()
+            device.process.send_signal(number)
+            assert device.process.wait(e2e.DEADLINE_S) == 0, device.process.returncode
+            assert not link.is_symlink(), number

@@ -90,13 +90,6 @@ DoctorReport examine_port(const SysTree& tree, const LivePort& live, const std::
     report.findings.push_back(absent(tree, path));
     return report;
   }
-  if (tree.live()) {
-    if (Status port = check_port_node(path); !port) {
-      report.findings.push_back({"exists", Severity::problem, port.error().message,
-                                 "`millrace ports` lists the serial ports"});
-      return report;
-    }
-  }
   DoctorContext context{tree, live, {}, {}, {}, processes};
   if (in_sysfs) {
     context.place = find_tty(tree, tty);
@@ -278,6 +271,10 @@ Result<std::vector<DoctorReport>> examine_on(const SysTree& tree, const LivePort
 
 Result<std::vector<DoctorReport>> examine(const std::string& path, const std::string& root) {
   const SysTree tree(root);
+  if (tree.live() && !path.empty()) {
+    const Status port = check_port_node(path);
+    if (!port && port.error().code == ErrorCode::not_a_port) return port.error();
+  }
   LivePort live;
   if (tree.live()) {
     live.access = access_to;

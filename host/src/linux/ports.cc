@@ -78,10 +78,15 @@ PortIdentity identify_tty(const SysTree& tree, const std::string& tty_name) {
   const TtyPlace place = find_tty(tree, tty_name);
   port.driver = place.driver;
   if (place.usb.empty()) return port;
-  port.is_usb = true;
+  const std::optional<long> vid = tree.number(place.usb + "/idVendor", 16);
+  const std::optional<long> pid = tree.number(place.usb + "/idProduct", 16);
+  const auto is_id = [](std::optional<long> id) { return id && *id >= 0 && *id <= 0xffff; };
+  if (is_id(vid) && is_id(pid)) {  // otherwise many such ports would be usb:0000:0000
+    port.is_usb = true;
+    port.vid = static_cast<uint16_t>(*vid);
+    port.pid = static_cast<uint16_t>(*pid);
+  }
   port.usb_path = printable(base_name(place.interface.empty() ? place.usb : place.interface));
-  port.vid = static_cast<uint16_t>(tree.number(place.usb + "/idVendor", 16).value_or(0));
-  port.pid = static_cast<uint16_t>(tree.number(place.usb + "/idProduct", 16).value_or(0));
   port.description = tree.line(place.usb + "/product");
   port.manufacturer = tree.line(place.usb + "/manufacturer");
   port.serial_number = tree.line(place.usb + "/serial");

@@ -129,6 +129,7 @@ TEST(Ports, AbsurdAttributesAreSurvived) {
   ASSERT_EQ(ports.size(), 1u);
   EXPECT_EQ(ports[0].description, std::string(256, 'x'));  // the limit for one line
   EXPECT_EQ(ports[0].usb_speed_mbit, 0);
+  EXPECT_FALSE(ports[0].is_usb);  // usb:0000:0000 would be no name for it
   EXPECT_EQ(ports[0].vid, 0);
   EXPECT_EQ(ports[0].manufacturer, "");
   EXPECT_EQ(ports[0].serial_number, "");

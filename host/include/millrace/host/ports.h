@@ -32,6 +32,8 @@ struct DoctorReport {
 };
 
 // `path` as list_ports() gives it; empty: checks the machine and every USB serial port found.
+// Errors: not_a_port (Linux) when `path` is there and is no serial port; one that is absent is a
+// finding.
 Result<std::vector<DoctorReport>> examine(const std::string& path, const std::string& root = "");
 
 // The processes (other than this one) that hold `path` open: `pid 812 (ModemManager)`.
