@@ -184,7 +184,7 @@ void Command::flag(const std::string& names, const std::string& help, bool* targ
 
 void Command::option(const std::string& names, const std::string& placeholder,
                      const std::string& help, ValueKind kind, ValueParser parse) {
-  add(impl_->app, names, help, placeholder, std::move(parse));
+  add(impl_->app, names, help, placeholder, parse);
   impl_->info->options.push_back({split_names(names), help, kind, {}});
 }
 
@@ -215,7 +215,7 @@ void Command::choice(const std::string& names, const std::string& help,
 
 void Command::positional(const std::string& name, const std::string& help, ValueKind kind,
                          bool required, ValueParser parse) {
-  CLI::Option* option = add(impl_->app, name, help, "", std::move(parse));
+  CLI::Option* option = add(impl_->app, name, help, "", parse);
   if (required) option->required();
   impl_->info->options.push_back({{}, help, kind, {}});
 }
