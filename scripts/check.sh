@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # What CI checks besides tests: format, includes, clang-tidy on what changed.
-# MILLRACE_TIDY_BASE: the commit to compare with (default: 30 commits back, or everything).
+# MILLRACE_TIDY_BASE: the commit to compare with (default: 5 commits back, or everything).
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -9,7 +9,7 @@ git ls-files '*.cc' '*.h' | xargs clang-format-14 --dry-run -Werror
 echo "format: ok"
 python3 scripts/check_includes.py
 
-base=${MILLRACE_TIDY_BASE:-$(git rev-parse -q --verify HEAD~30 || git hash-object -t tree /dev/null)}
+base=${MILLRACE_TIDY_BASE:-$(git rev-parse -q --verify HEAD~5 || git hash-object -t tree /dev/null)}
 cmake --preset release >/dev/null
 # Windows sources and microcontroller sources are compiled by the cross builds alone; of tests the
 # sanitizers say more than clang-tidy, at a third of its time.
