@@ -424,37 +424,9 @@ Bits round_int(Env& env, Bits a, Rounding rounding, bool exact) {
   if (x.kind == Class::infinity || x.exp >= C::kFraction) {
     return a;
   }
-  uint64_t whole = 0;
-  uint64_t rest = 1;  // below 1/2: nonzero and less than half
-  uint64_t half = 2;
-  if (x.exp >= 0) {
-    const int drop = 63 - x.exp;
-    whole = x.sig >> drop;
-    rest = x.sig & ((uint64_t{1} << drop) - 1);
-    half = uint64_t{1} << (drop - 1);
-  } else if (x.exp == -1) {
-    rest = x.sig;
-    half = uint64_t{1} << 63;
-  }
-  bool up = false;
-  switch (rounding) {
-    case Rounding::nearest:
-      up = rest > half || (rest == half && (whole & 1) != 0);
-      break;
-    case Rounding::nearest_away:
-      up = rest >= half;
-      break;
-    case Rounding::up:
-      up = rest != 0 && !x.sign;
-      break;
-    case Rounding::down:
-      up = rest != 0 && x.sign;
-      break;
-    case Rounding::zero:
-      break;
-  }
-  whole += up ? 1 : 0;
-  if (rest != 0 && exact) {
+  const Dropped dropped = drop_bits(x.sig, 63 - x.exp);
+  const uint64_t whole = dropped.whole + (rounds_up(rounding, x.sign, dropped) ? 1 : 0);
+  if (dropped.rest != 0 && exact) {
     env.flags |= kInexact;
   }
   if (whole == 0) {

@@ -24,41 +24,13 @@ uint64_t to_fixed(Env& env, Bits a, unsigned width, unsigned fraction_bits, bool
     env.flags |= kInvalid;
     return with_sign(limit);
   }
-  uint64_t whole = 0;
-  uint64_t rest = 1;  // below 1/2: nonzero and less than half
-  uint64_t half = 2;
-  if (exp >= 0) {
-    const int drop = 63 - exp;
-    whole = x.sig >> drop;
-    rest = x.sig & ((uint64_t{1} << drop) - 1);
-    half = uint64_t{1} << (drop - 1);
-  } else if (exp == -1) {
-    rest = x.sig;
-    half = uint64_t{1} << 63;
-  }
-  bool up = false;
-  switch (rounding) {
-    case Rounding::nearest:
-      up = rest > half || (rest == half && (whole & 1) != 0);
-      break;
-    case Rounding::nearest_away:
-      up = rest >= half;
-      break;
-    case Rounding::up:
-      up = rest != 0 && !x.sign;
-      break;
-    case Rounding::down:
-      up = rest != 0 && x.sign;
-      break;
-    case Rounding::zero:
-      break;
-  }
-  whole += up ? 1 : 0;
+  const Dropped dropped = drop_bits(x.sig, 63 - exp);
+  const uint64_t whole = dropped.whole + (rounds_up(rounding, x.sign, dropped) ? 1 : 0);
   if (whole > limit) {
     env.flags |= kInvalid;
     return with_sign(limit);
   }
-  if (rest != 0) {
+  if (dropped.rest != 0) {
     env.flags |= kInexact;
   }
   return with_sign(whole);

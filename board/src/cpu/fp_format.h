@@ -130,6 +130,57 @@ Number unpack(Env& env, Bits bits) {
   return out;
 }
 
+// A significand without its last `drop` bits, and what these are against one half.
+struct Dropped {
+  uint64_t whole = 0;
+  uint64_t rest = 1;  // drop > 64: nonzero and less than half
+  uint64_t half = 2;
+};
+
+// REQUIRES: drop >= 1, bit 63 of sig is set.
+inline Dropped drop_bits(uint64_t sig, int drop) {
+  if (drop < 64) {
+    return {sig >> drop, sig & ((uint64_t{1} << drop) - 1), uint64_t{1} << (drop - 1)};
+  }
+  if (drop == 64) {
+    return {0, sig, uint64_t{1} << 63};
+  }
+  return {};
+}
+
+// Whether the magnitude grows.
+inline bool rounds_up(Rounding rounding, bool sign, const Dropped& d) {
+  switch (rounding) {
+    case Rounding::nearest:
+      return d.rest > d.half || (d.rest == d.half && (d.whole & 1) != 0);
+    case Rounding::nearest_away:
+      return d.rest >= d.half;
+    case Rounding::up:
+      return d.rest != 0 && !sign;
+    case Rounding::down:
+      return d.rest != 0 && sign;
+    case Rounding::zero:
+      break;
+  }
+  return false;
+}
+
+// Whether a magnitude that is too large becomes infinity, or the largest number.
+inline bool overflows_to_infinity(Rounding rounding, bool sign) {
+  switch (rounding) {
+    case Rounding::up:
+      return !sign;
+    case Rounding::down:
+      return sign;
+    case Rounding::zero:
+      return false;
+    case Rounding::nearest:
+    case Rounding::nearest_away:
+      break;
+  }
+  return true;
+}
+
 // FPRound. REQUIRES: bit 63 of sig is set.
 template <typename Bits>
 Bits round_pack(Env& env, bool sign, int exp, uint64_t sig) {
@@ -140,44 +191,14 @@ Bits round_pack(Env& env, bool sign, int exp, uint64_t sig) {
   }
   const bool subnormal = exp < C::kMinimum;
   const int drop = 63 - C::kFraction + (subnormal ? C::kMinimum - exp : 0);
-  uint64_t whole = 0;
-  uint64_t rest = 1;  // beyond 64 bits: nonzero and less than half
-  uint64_t half = 2;
-  if (drop < 64) {
-    whole = sig >> drop;
-    rest = sig & ((uint64_t{1} << drop) - 1);
-    half = uint64_t{1} << (drop - 1);
-  } else if (drop == 64) {
-    rest = sig;
-    half = uint64_t{1} << 63;
-  }
-  if (subnormal && rest != 0) {
+  const Dropped dropped = drop_bits(sig, drop);
+  if (subnormal && dropped.rest != 0) {
     env.flags |= kUnderflow;
   }
-  bool up = false;
-  bool to_infinity = true;
-  switch (env.rounding) {
-    case Rounding::nearest:
-      up = rest > half || (rest == half && (whole & 1) != 0);
-      break;
-    case Rounding::nearest_away:
-      up = rest >= half;
-      break;
-    case Rounding::up:
-      up = rest != 0 && !sign;
-      to_infinity = !sign;
-      break;
-    case Rounding::down:
-      up = rest != 0 && sign;
-      to_infinity = sign;
-      break;
-    case Rounding::zero:
-      to_infinity = false;
-      break;
-  }
+  const bool up = rounds_up(env.rounding, sign, dropped);
   // The leading one of `whole` carries into the exponent field, as does rounding up.
   const uint64_t field = subnormal ? 0 : static_cast<uint64_t>(exp - C::kMinimum);
-  const uint64_t magnitude = (field << C::kFraction) + whole + (up ? 1 : 0);
+  const uint64_t magnitude = (field << C::kFraction) + dropped.whole + (up ? 1 : 0);
   const uint64_t biased = magnitude >> C::kFraction;
   if (C::kHalf && env.alternative_half) {
     if (biased > static_cast<uint64_t>(C::kTop)) {
@@ -186,10 +207,11 @@ Bits round_pack(Env& env, bool sign, int exp, uint64_t sig) {
     }
   } else if (biased >= static_cast<uint64_t>(C::kTop)) {
     env.flags |= kOverflow | kInexact;
-    return to_infinity ? infinity<Bits>(sign)
-                       : static_cast<Bits>(infinity<Bits>(sign) - 1);  // largest normal number
+    return overflows_to_infinity(env.rounding, sign)
+               ? infinity<Bits>(sign)
+               : static_cast<Bits>(infinity<Bits>(sign) - 1);  // largest normal number
   }
-  if (rest != 0) {
+  if (dropped.rest != 0) {
     env.flags |= kInexact;
   }
   return static_cast<Bits>(zero<Bits>(sign) | static_cast<Bits>(magnitude));
