@@ -179,6 +179,9 @@ class Cpu {
   void flush_tlb();
   Tlb* fill_tlb(uint32_t address);
   bool watch(uint32_t address, unsigned size, bool is_write, const Op* op);
+  // What loads and stores have in common before the memory is asked: alignment, time. False: a
+  // fault was raised.
+  bool begin_access(const Op* op, uint32_t address, AccessKind kind, bool* device, Cycles* at);
   Access finish_access(uint32_t address, uint32_t stall, bool device);
 
   MemorySystem& memory_;

@@ -101,17 +101,26 @@ Access Cpu::finish_access(uint32_t address, uint32_t stall, bool device) {
   return stall != 0 && block_time_ + block_->cycles > deadline_ ? Access::done_stop : Access::done;
 }
 
-Access Cpu::load_slow(const Op* op, uint32_t address, AccessKind kind, uint32_t* value) {
+bool Cpu::begin_access(const Op* op, uint32_t address, AccessKind kind, bool* device, Cycles* at) {
   if ((address & (kind.size - 1u)) != 0 && (kind.aligned_only || system_.trap_unaligned())) {
     raise(op, FaultCause::unaligned, address);
-    return Access::fault;
+    return false;
   }
-  const bool device = is_device(address);
-  const Cycles at = time_of(op) + kind.after;
-  if (device) {
-    events_.advance(std::max(events_.now(), std::min(at, events_.next())));
+  *device = is_device(address);
+  *at = time_of(op) + kind.after;
+  if (*device) {
+    events_.advance(std::max(events_.now(), std::min(*at, events_.next())));
   } else if (!kind.unprivileged) {
     fill_tlb(address);
+  }
+  return true;
+}
+
+Access Cpu::load_slow(const Op* op, uint32_t address, AccessKind kind, uint32_t* value) {
+  bool device = false;
+  Cycles at = 0;
+  if (!begin_access(op, address, kind, &device, &at)) {
+    return Access::fault;
   }
   const LoadResult r = memory_.load(address, kind.size, privileged_ && !kind.unprivileged, at);
   if (r.fault != AccessFault::none) {
@@ -127,16 +136,10 @@ Access Cpu::load_slow(const Op* op, uint32_t address, AccessKind kind, uint32_t*
 }
 
 Access Cpu::store_slow(const Op* op, uint32_t address, AccessKind kind, uint32_t value) {
-  if ((address & (kind.size - 1u)) != 0 && (kind.aligned_only || system_.trap_unaligned())) {
-    raise(op, FaultCause::unaligned, address);
+  bool device = false;
+  Cycles at = 0;
+  if (!begin_access(op, address, kind, &device, &at)) {
     return Access::fault;
-  }
-  const bool device = is_device(address);
-  const Cycles at = time_of(op) + kind.after;
-  if (device) {
-    events_.advance(std::max(events_.now(), std::min(at, events_.next())));
-  } else if (!kind.unprivileged) {
-    fill_tlb(address);
   }
   const StoreResult r =
       memory_.store(address, kind.size, value, privileged_ && !kind.unprivileged, at);
