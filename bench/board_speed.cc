@@ -61,7 +61,7 @@ Rate run_once(const Program& program, const Timing* timing, bool traced) {
   board.cpu.halting_debug = true;
   uint64_t blocks = 0;
   if (traced) {
-    board.cpu.trace = [&blocks](uint32_t, unsigned, Cycles) { ++blocks; };
+    board.cpu.trace = [&blocks](const Block&, Cycles) { ++blocks; };
   }
   const double start = cpu_seconds(RUSAGE_SELF);
   board.cpu.run(kNever);

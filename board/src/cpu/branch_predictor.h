@@ -8,6 +8,7 @@
 #include <bit>
 #include <cstdint>
 
+#include "core/snapshot.h"
 #include "core/timing.h"
 #include "cpu/block.h"
 
@@ -46,6 +47,15 @@ class BranchPredictor {
     return 0;
   }
   uint32_t mispredict() const { return mispredict_; }
+  void snapshot(Snapshot& s) {
+    for (Target& t : targets_) {
+      s.field("branch_pc", t.pc);
+      s.field("branch_target", t.target);
+    }
+    s.field("branch_counters", counters_);
+    s.field("branch_returns", returns_);
+    s.field("branch_top", top_);
+  }
   void reset() {
     targets_ = {};
     counters_ = {};

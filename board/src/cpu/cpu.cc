@@ -125,6 +125,9 @@ inline bool Cpu::start_block() {
   skip_breakpoint_ = false;
   block_ = block;
   cursor_ = block->ops.data();
+  if (trace) [[unlikely]] {
+    trace(*block, block_time_);
+  }
   if (timed_) {
     if (previous_ != nullptr && previous_->late_count != 0) {
       const uint32_t wait =
@@ -140,9 +143,6 @@ inline bool Cpu::start_block() {
   }
   digest_ = (digest_ ^ block->address ^ (block_time_ << 20)) * 0x9FB21C651E98DF25u;
   digest_ ^= digest_ >> 29;
-  if (trace) [[unlikely]] {
-    trace(block->address, block->count, block_time_);
-  }
   return true;
 }
 

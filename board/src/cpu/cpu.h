@@ -91,8 +91,14 @@ class Cpu {
   // or if it says false: CpuStop::breakpoint with `halting_debug`, else the fault.
   std::function<bool(Cpu&, uint8_t imm)> bkpt_hook;
   bool halting_debug = false;
-  // Each block about to execute: its address, number of instructions and the time.
-  std::function<void(uint32_t address, unsigned instructions, Cycles at)> trace;
+  // Each block about to execute and the time, before its instructions are fetched.
+  std::function<void(const Block& block, Cycles at)> trace;
+  // Of the instruction whose access to a peripheral or the system space is under way.
+  uint32_t access_pc() const { return access_pc_; }
+
+  // Registers, time, counters, predictor and place in the block. When restoring, the memory system
+  // must have been restored before: blocks are decoded again.
+  void snapshot(Snapshot& s);
 
   // ---- for the handlers ----
   CpuState state;
@@ -219,6 +225,7 @@ class Cpu {
   uint32_t exc_return_ = 0;  // 0: none
   bool invalid_state_ = false;
   uint32_t watch_address_ = 0;
+  uint32_t access_pc_ = 0;
   uint32_t pages_seen_ = 0;
   uint64_t instructions_ = 0;
   uint64_t digest_ = 0x9E3779B97F4A7C15u;

@@ -109,6 +109,7 @@ bool Cpu::begin_access(const Op* op, uint32_t address, AccessKind kind, bool* de
   *device = is_device(address);
   *at = time_of(op) + kind.after;
   if (*device) {
+    access_pc_ = address_of(op);
     events_.advance(std::max(events_.now(), std::min(*at, events_.next())));
   } else if (!kind.unprivileged) {
     fill_tlb(address);

@@ -262,8 +262,9 @@ TEST(Cpu, TraceSeesEveryBlockOnce) {
   FakeBoard b;
   std::string seen;
   b.load({0xBF00, 0xE7FF, 0xBF00, 0xBF00} /* nop; b l; l: nop; nop */);
-  b.cpu.trace = [&seen](uint32_t address, unsigned count, Cycles at) {
-    seen += std::to_string(address) + ":" + std::to_string(count) + "@" + std::to_string(at) + " ";
+  b.cpu.trace = [&seen](const Block& block, Cycles at) {
+    seen += std::to_string(block.address) + ":" + std::to_string(block.count) + "@" +
+            std::to_string(at) + " ";
   };
   for (unsigned k = 0; k < 4; ++k) {
     b.cpu.run(b.cpu.now() + 1);

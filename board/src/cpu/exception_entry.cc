@@ -133,6 +133,7 @@ void SystemControlM7::take_highest(CpuState& state, uint32_t exc_return, uint32_
     nvic_.pend(kHardFault);
     candidate = nvic_.highest_pending();
   }
+  ++exceptions_;
   nvic_.activate(candidate.exception);
   if (state.uses_psp()) {
     state.swap_stacks();

@@ -109,7 +109,18 @@ void SystemControlM7::supervisor_call(CpuState& state) {
   pend_synchronous(kSvCall, execution_priority(state));
 }
 
+void SystemControlM7::record(const CpuState& state, FaultCause cause, uint32_t address) {
+  const bool again = faults_.count != 0 && faults_.r[15] == state.r[15];
+  faults_.repeated = again ? faults_.repeated + 1 : 0;
+  ++faults_.count;
+  faults_.cause = cause;
+  faults_.address = address;
+  faults_.r = state.r;
+  faults_.xpsr = state.xpsr();
+}
+
 void SystemControlM7::fault(CpuState& state, FaultCause cause, uint32_t address) {
+  record(state, cause, address);
   const int current = execution_priority(state);
   if (cause == FaultCause::breakpoint) {
     dfsr_ |= scs::kDfsrBkpt;

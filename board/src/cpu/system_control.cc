@@ -203,6 +203,13 @@ void SystemControlM7::snapshot(Snapshot& s) {
   s.field("scs.sleep_on_exit", sleep_on_exit_);
   s.field("scs.locked_up", locked_up_);
   s.field("scs.reset_requested", reset_requested_);
+  s.field("scs.exceptions", exceptions_);
+  s.field("scs.fault_count", faults_.count);
+  s.field("scs.fault_repeated", faults_.repeated);
+  s.field("scs.fault_cause", faults_.cause);
+  s.field("scs.fault_address", faults_.address);
+  s.field("scs.fault_r", faults_.r);
+  s.field("scs.fault_xpsr", faults_.xpsr);
   update_fp_check();
 }
 

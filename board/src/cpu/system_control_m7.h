@@ -21,6 +21,16 @@
 
 namespace millrace::board {
 
+// The synchronous exceptions so far and the last of them, for reports.
+struct FaultRecord {
+  uint64_t count = 0;
+  uint64_t repeated = 0;  // times in a row that the same instruction faulted
+  FaultCause cause = FaultCause::undefined_instruction;
+  uint32_t address = 0;          // of the access, where there is one
+  std::array<uint32_t, 16> r{};  // r[15]: of the instruction
+  uint32_t xpsr = 0;
+};
+
 class SystemControlM7 final : public SystemControl {
  public:
   // The references must outlive the object. Attach it to `memory` at 0xE0000000, 1 MB, and as its
@@ -38,6 +48,8 @@ class SystemControlM7 final : public SystemControl {
   uint32_t mmfar() const { return mmfar_; }
   uint32_t bfar() const { return bfar_; }
   uint32_t vtor() const { return vtor_; }
+  const FaultRecord& faults() const { return faults_; }
+  uint64_t exceptions() const { return exceptions_; }  // taken
   // The boot ROM's and the debugger's way to the registers: as a privileged word access.
   uint32_t read_register(uint32_t address) { return read(address - kBase, 4, events_.now()); }
   void write_register(uint32_t address, uint32_t value) {
@@ -119,6 +131,7 @@ class SystemControlM7 final : public SystemControl {
   // Pends a synchronous exception, escalated if it cannot be taken at `current`; or locks up.
   void pend_synchronous(unsigned exception, int current);
   void lock_up();
+  void record(const CpuState& state, FaultCause cause, uint32_t address);
   void transfer_fault(const Transfer& transfer, uint32_t memory_bit, uint32_t bus_bit, int current);
   void skip_instruction(CpuState& state);
   bool takeable(const Nvic::Candidate& candidate, const CpuState& state) const;
@@ -182,6 +195,8 @@ class SystemControlM7 final : public SystemControl {
   bool sleep_on_exit_ = false;
   bool locked_up_ = false;
   bool reset_requested_ = false;
+  FaultRecord faults_;
+  uint64_t exceptions_ = 0;
 };
 
 }  // namespace millrace::board

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "board/peripherals.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "memory/rt1062_memory.h"
+
+namespace millrace::board {
+namespace {
+
+// Part of the peripheral space that no device of the model claims.
+class Gap final : public Device {
+ public:
+  explicit Gap(DeviceHost& host) : host_(host) {}
+  std::string_view name() const override { return "not modelled"; }
+  uint32_t read(uint32_t offset, unsigned, Cycles) override {
+    host_.report_unknown(*this, offset, false);
+    return 0;
+  }
+  void write(uint32_t offset, unsigned, uint32_t, Cycles) override {
+    host_.report_unknown(*this, offset, true);
+  }
+  void reset() override {}
+
+ private:
+  DeviceHost& host_;
+};
+
+// IMXRT1060RM chapter 2: AIPS-1 to AIPS-4, and AIPS-5 with the fast GPIO.
+struct Window {
+  uint32_t base;
+  uint32_t end;
+};
+constexpr Window kPeripheralSpace[] = {{0x40000000, 0x40400000}, {0x42000000, 0x42100000}};
+
+}  // namespace
+
+struct Peripherals::Devices {
+  Devices(DeviceHost&, Clocks&, const BoardOptions&, PeripheralHooks&&) {}
+};
+
+Peripherals::Peripherals(DeviceHost& host, Clocks& clocks, Rt1062Memory& memory,
+                         const BoardOptions& options, PeripheralHooks hooks)
+    : memory_(memory),
+      devices_(std::make_unique<Devices>(host, clocks, options, std::move(hooks))) {
+  attach_gaps(host);
+}
+
+Peripherals::~Peripherals() = default;
+
+void Peripherals::attach(Device& device, uint32_t base, uint32_t size) {
+  memory_.attach(device, base, size);
+  attachments_.push_back({&device, base, size});
+}
+
+void Peripherals::attach_gaps(DeviceHost& host) {
+  std::vector<Attachment> known = attachments_;
+  std::sort(known.begin(), known.end(),
+            [](const Attachment& a, const Attachment& b) { return a.base < b.base; });
+  for (const Window& window : kPeripheralSpace) {
+    uint32_t at = window.base;
+    const auto fill_to = [&](uint32_t end) {
+      if (end <= at) return;
+      gaps_.push_back(std::make_unique<Gap>(host));
+      attach(*gaps_.back(), at, end - at);
+    };
+    for (const Attachment& a : known) {
+      if (a.base < window.base || a.base >= window.end) continue;
+      fill_to(a.base);
+      at = a.base + a.size;
+    }
+    fill_to(window.end);
+  }
+}
+
+uint32_t Peripherals::base_of(const Device& device) const {
+  for (const Attachment& a : attachments_) {
+    if (a.device == &device) return a.base;
+  }
+  return 0;
+}
+
+void Peripherals::reset() {
+  for (const Attachment& a : attachments_) a.device->reset();
+}
+
+void Peripherals::snapshot(Snapshot&) {}
+
+bool Peripherals::uart_input(unsigned, uint8_t) { return false; }
+
+}  // namespace millrace::board

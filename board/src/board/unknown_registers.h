@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// What firmware touched that the model does not have.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "core/device.h"
+#include "core/snapshot.h"
+#include "millrace/board/board.h"
+
+namespace millrace::board {
+
+class UnknownRegisters {
+ public:
+  static constexpr size_t kMax = 4096;  // distinct addresses kept; later ones are not listed
+
+  void count(uint32_t address, bool is_write, uint32_t pc);
+  std::vector<UnknownRegister> list() const;
+  void snapshot(Snapshot& s);
+
+ private:
+  struct Entry {
+    uint64_t reads = 0, writes = 0;
+    uint32_t first_pc = 0;
+  };
+  std::map<uint32_t, Entry> entries_;
+};
+
+// "LPSPI4+0x014": the peripheral whose 16 KB slot holds `address` (IMXRT1060RM chapter 2).
+std::string peripheral_register_name(uint32_t address);
+
+}  // namespace millrace::board
