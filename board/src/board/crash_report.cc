@@ -6,10 +6,10 @@
 
 #include <fmt/core.h>
 
-#include <algorithm>
 #include <array>
 
 #include "memory/bytes.h"
+#include "millrace/board/symbols.h"
 
 namespace millrace::board {
 namespace {
@@ -97,11 +97,9 @@ std::string backtrace_text(const Image& image, MemorySystem& memory,
 }
 
 std::string cause_sentence(const Image& image, const FaultRecord& fault) {
-  std::string text =
-      fmt::format("{} at {}", cause_text(fault.cause), symbol_at(image, fault.r[15]));
-  if (symbol_at(image, fault.r[15]).substr(0, 2) != "0x") {
-    text += fmt::format(" (0x{:08X})", fault.r[15]);
-  }
+  const uint32_t pc = fault.r[15];
+  std::string text = fmt::format("{} at {}", cause_text(fault.cause), symbol_at(image, pc));
+  if (function_at(image, pc) != nullptr) text += fmt::format(" (0x{:08X})", pc);
   if (has_address(fault.cause)) text += fmt::format(", address 0x{:08X}", fault.address);
   return text;
 }
@@ -112,21 +110,6 @@ std::string status_text(const SystemControlM7& system) {
 }
 
 }  // namespace
-
-std::string symbol_at(const Image& image, uint32_t address) {
-  auto after = std::upper_bound(
-      image.symbols.begin(), image.symbols.end(), address,
-      [](uint32_t wanted, const Symbol& symbol) { return wanted < symbol.address; });
-  while (after != image.symbols.begin()) {
-    const Symbol& symbol = *--after;
-    if (!symbol.is_function) continue;
-    const uint32_t offset = address - symbol.address;
-    if (symbol.size != 0 && offset >= symbol.size) break;
-    if (symbol.size == 0 && offset >= 0x10000) break;
-    return offset == 0 ? symbol.name : fmt::format("{}+0x{:X}", symbol.name, offset);
-  }
-  return fmt::format("0x{:08X}", address);
-}
 
 std::string fault_report(const Image& image, const SystemControlM7& system, MemorySystem& memory) {
   const FaultRecord& fault = system.faults();

@@ -13,9 +13,6 @@
 
 namespace millrace::board {
 
-// "main+0x12", or "0x60001234" where the image has no symbol.
-std::string symbol_at(const Image& image, uint32_t address);
-
 // Several lines, the first a sentence. Of the last fault: cause, registers then, backtrace.
 std::string fault_report(const Image& image, const SystemControlM7& system, MemorySystem& memory);
 // The same for a core that locked up with `state`.

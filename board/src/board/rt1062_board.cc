@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "board/crash_report.h"
+#include "cpu/exception_number.h"
 
 namespace millrace::board {
 namespace {
@@ -184,8 +185,9 @@ void Rt1062Board::request_stop() {
 void Rt1062Board::reset() {
   ++resets_;
   reset_requested_ = false;
-  ImageError ignored;  // it booted before; if flash was changed since, the core locks up
-  start(&ignored);
+  ImageError error;
+  // A firmware that destroyed its own boot header does not come back, as on the chip.
+  if (!start(&error)) powered_off_ = true;
 }
 
 bool Rt1062Board::uart_input(unsigned uart, uint8_t byte) {
@@ -224,6 +226,12 @@ BoardStats Rt1062Board::stats() const {
   stats.resets = resets_;
   stats.unknown = unknown_.list();
   return stats;
+}
+
+std::string Rt1062Board::fault_state() {
+  const uint32_t exception = cpu_.state.ipsr;
+  if (exception < kHardFault || exception > kUsageFault) return {};
+  return fault_report(image_, system_, memory_);
 }
 
 void Rt1062Board::start_profile() {

@@ -19,6 +19,7 @@
 #include "devices/clocks.h"
 #include "memory/rt1062_memory.h"
 #include "millrace/board/board.h"
+#include "millrace/board/boot_rom.h"
 
 namespace millrace::board {
 
@@ -38,6 +39,7 @@ class Rt1062Board final : public Board, private DeviceHost, private ClockUser {
   uint64_t ns() const override { return nanoseconds_.count(cpu_.now()); }
   uint64_t core_hz() const override { return clocks_.hz(Clock::core); }
   BoardStats stats() const override;
+  std::string fault_state() override;
   void start_profile() override;
   std::vector<ProfileEntry> profile() const override;
   uint64_t trace_digest() const override { return cpu_.trace_digest(); }
@@ -68,8 +70,8 @@ class Rt1062Board final : public Board, private DeviceHost, private ClockUser {
   void before_clock_change(Cycles now) override;
   void after_clock_change(Cycles now) override;
 
-  bool load_image(ImageError* error);
   bool start(ImageError* error);  // the boot ROM
+  void copy_to_ram();
   // Until `until`, or the core clock changes.
   StopInfo run_slice(Cycles until, bool single);
   StopInfo stop_info(CpuStop stop);
@@ -79,6 +81,7 @@ class Rt1062Board final : public Board, private DeviceHost, private ClockUser {
   const Image image_;
   const BoardOptions options_;
   const Timing timing_;
+  BootPlan plan_;
   EventQueue events_;
   Clocks clocks_;
   Ticks nanoseconds_;

@@ -28,14 +28,14 @@ struct BoardOptions {
 };
 
 enum class StopReason : uint8_t {
-  cycles,       // the given time has passed
-  requested,    // request_stop()
-  exited,       // semihosting exit, or the firmware switched the power off (SNVS)
-  breakpoint,   // a debugger's, or BKPT
+  cycles,      // the given time has passed
+  requested,   // request_stop()
+  exited,      // semihosting exit, or the firmware switched the power off (SNVS)
+  breakpoint,  // a debugger's, or BKPT
   watchpoint,
   locked_up,
-  fault_loop,   // one instruction faults again and again
-  asleep,       // WFI/WFE with nothing that could ever wake it
+  fault_loop,  // one instruction faults again and again
+  asleep,      // WFI/WFE with nothing that could ever wake it
 };
 
 struct StopInfo {
@@ -51,13 +51,13 @@ struct StopInfo {
 struct StallCounts {
   uint64_t icache_flash = 0, icache_ocram = 0;  // instruction fetch, line fill or uncached
   uint64_t dcache_flash = 0, dcache_ocram = 0, dcache_psram = 0;  // line fills of loads and stores
-  uint64_t uncached = 0;      // loads past the caches
-  uint64_t store_buffer = 0;  // full, or drained by a barrier
-  uint64_t peripheral = 0;    // registers
-  uint64_t branch = 0;        // mispredictions and unknown targets
-  uint64_t operand = 0;       // results late at the begin of a block
-  uint64_t exception = 0;     // entry and return
-  uint64_t asleep = 0;        // WFI, WFE
+  uint64_t uncached = 0;                                          // loads past the caches
+  uint64_t store_buffer = 0;                                      // full, or drained by a barrier
+  uint64_t peripheral = 0;                                        // registers
+  uint64_t branch = 0;     // mispredictions and unknown targets
+  uint64_t operand = 0;    // results late at the begin of a block
+  uint64_t exception = 0;  // entry and return
+  uint64_t asleep = 0;     // WFI, WFE
 };
 
 struct CacheCounts {
@@ -114,6 +114,9 @@ class Board {
   virtual uint64_t ns() const = 0;
   virtual uint64_t core_hz() const = 0;
   virtual BoardStats stats() const = 0;
+  // While the firmware is in a handler of HardFault, MemManage, BusFault or UsageFault: the cause,
+  // registers and a backtrace, several lines. Empty otherwise.
+  virtual std::string fault_state() = 0;
   virtual void start_profile() = 0;
   virtual std::vector<ProfileEntry> profile() const = 0;  // by address
   // Digest of every block executed so far and its time: equal runs give equal digests.

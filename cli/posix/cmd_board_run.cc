@@ -1,0 +1,350 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/core.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <fstream>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "cli/commands.h"
+#include "cli/exit_code.h"
+#include "cli/interrupt.h"
+#include "cli/outputs.h"
+#include "cli/posix/board_report.h"
+#include "cli/posix/uart_ports.h"
+#include "cli/print.h"
+#include "cli/result_json.h"
+#include "cli/terminal.h"
+#include "cli/values.h"
+#include "millrace/board/board.h"
+
+namespace millrace::cli {
+
+using board::Board;
+using board::StopInfo;
+using board::StopReason;
+using host::Error;
+using host::ErrorCode;
+using host::Result;
+using host::Status;
+
+namespace {
+
+constexpr double kDefaultSeconds = 10;
+constexpr double kMostSeconds = 1e6;
+constexpr uint64_t kSliceNs = 1'000'000;  // between looks at Ctrl-C and PTYs
+constexpr uint64_t kSliceCycles = 600'000;
+constexpr std::streamoff kMostProfileBytes = 1 << 20;
+
+struct Options {
+  std::string image;
+  uint64_t address = 0;
+  std::optional<double> seconds;
+  uint64_t cycles = 0;  // 0: not given
+  std::string until;
+  std::vector<UartPlace> uarts;
+  std::string itm;
+  std::string timing_file;
+  board::BoardOptions board;
+  bool stats = false;
+  bool quiet = false;
+  OutputOptions outputs;
+};
+
+Result<double> parse_seconds(const std::string& text) {
+  char* end = nullptr;
+  const double value = std::strtod(text.c_str(), &end);
+  if (text.empty() || *end != '\0' || !std::isfinite(value) || value < 0 || value > kMostSeconds) {
+    return Error{ErrorCode::usage, "give simulated seconds, such as 0.25 or 10; 0 is without end"};
+  }
+  return value;
+}
+
+Result<std::string> read_profile(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) {
+    return Error{ErrorCode::usage, fmt::format("--timing {}: cannot be read (give a file of lines "
+                                               "`name = value`)",
+                                               printable(path))};
+  }
+  std::string text(static_cast<size_t>(kMostProfileBytes) + 1, '\0');
+  file.read(text.data(), kMostProfileBytes + 1);
+  if (file.gcount() > kMostProfileBytes) {
+    return Error{
+        ErrorCode::usage,
+        fmt::format("--timing {}: is no timing profile: larger than 1 MiB", printable(path))};
+  }
+  text.resize(static_cast<size_t>(file.gcount()));
+  return text;
+}
+
+ValueParser on_off_into(bool* target) {
+  return [target](const std::string& text) {
+    if (text != "on" && text != "off") return Status(Error{ErrorCode::usage, "give on or off"});
+    *target = text == "on";
+    return Status();
+  };
+}
+
+class Run {
+ public:
+  Run(const Options& options, const Invocation& invocation)
+      : options_(options),
+        invocation_(invocation),
+        out_(report_file(options.outputs)),
+        colour_(out_) {}
+
+  int run();
+
+ private:
+  Status prepare();
+  StopInfo simulate();
+  bool time_is_up() const;
+  int report(const StopInfo& stop);
+  std::string sentence(const StopInfo& stop, int* code) const;
+  int write_json(const StopInfo& stop, const std::string& text, int code);
+
+  const Options& options_;
+  const Invocation& invocation_;
+  std::FILE* out_;
+  Colour colour_;
+  UartPorts uarts_;
+  board::Image image_;
+  std::unique_ptr<Board> board_;
+  std::unique_ptr<std::FILE, int (*)(std::FILE*)> itm_{nullptr, &std::fclose};
+};
+
+Status Run::prepare() {
+  board::ImageError error;
+  if (!board::load_image(options_.image, static_cast<uint32_t>(options_.address), &image_,
+                         &error)) {
+    return Error{error.unreadable ? ErrorCode::usage : ErrorCode::io, error.message};
+  }
+  board::BoardOptions board = options_.board;
+  if (!options_.timing_file.empty()) {
+    Result<std::string> text = read_profile(options_.timing_file);
+    if (!text) return text.error();
+    board.timing_profile = *text;
+  }
+  std::vector<UartPlace> places = options_.uarts;
+  if (places.empty()) places.push_back({.uart = 6});
+  if (Status opened = uarts_.open(places, stderr, out_); !opened) return opened;
+  uarts_.look_for(options_.until);
+  board.uart_output = [this](unsigned uart, uint8_t byte) {
+    uarts_.take(uart, byte);
+    if (uarts_.found()) board_->request_stop();
+  };
+  board.semihosting_output = [this](uint8_t byte) {
+    write_text(out_, std::string(1, static_cast<char>(byte)));
+  };
+  if (!options_.itm.empty()) {
+    itm_.reset(std::fopen(options_.itm.c_str(), "wbe"));
+    if (itm_ == nullptr) {
+      return Error{ErrorCode::usage, fmt::format("--itm {}: cannot be written (choose another "
+                                                 "file)",
+                                                 printable(options_.itm))};
+    }
+    board.itm_output = [this](uint8_t byte) { std::fputc(byte, itm_.get()); };
+  }
+  board.count_evictions_by_set = options_.stats;
+  board_ = Board::create(image_, board, &error);
+  if (board_ == nullptr) return Error{ErrorCode::io, error.message};
+  if (options_.stats) board_->start_profile();
+  return Status();
+}
+
+bool Run::time_is_up() const {
+  if (options_.cycles != 0) return board_->cycles() >= options_.cycles;
+  const double seconds = options_.seconds.value_or(kDefaultSeconds);
+  return seconds > 0 && static_cast<double>(board_->ns()) >= seconds * 1e9;
+}
+
+StopInfo Run::simulate() {
+  catch_interrupt();
+  for (;;) {
+    StopInfo stop;
+    if (options_.cycles != 0) {
+      stop = board_->run_until(std::min(options_.cycles, board_->cycles() + kSliceCycles));
+    } else {
+      const double seconds = options_.seconds.value_or(kDefaultSeconds);
+      const double limit = seconds > 0 ? seconds * 1e9 : 9e18;
+      stop = board_->run_until_ns(std::min(static_cast<uint64_t>(limit), board_->ns() + kSliceNs));
+    }
+    uarts_.exchange([this](unsigned uart, uint8_t byte) { return board_->uart_input(uart, byte); });
+    if (stop.reason != StopReason::cycles || interrupted() || time_is_up()) return stop;
+  }
+}
+
+// What ended the run, and its exit code.
+std::string Run::sentence(const StopInfo& stop, int* code) const {
+  *code = kOk;
+  const std::string when =
+      fmt::format("after {} simulated", duration(static_cast<double>(board_->ns())));
+  if (uarts_.found()) return fmt::format("saw the text of --until {}", when);
+  switch (stop.reason) {
+    case StopReason::locked_up:
+      *code = kFailed;
+      return fmt::format("{}: the core locked up {}: {}", printable(image_.path), when,
+                         stop.detail);
+    case StopReason::fault_loop:
+      *code = kFailed;
+      return fmt::format("{}: does nothing but fault {}: {}", printable(image_.path), when,
+                         stop.detail);
+    case StopReason::exited:
+      *code = stop.exit_code == 0 ? kOk : kFailed;
+      return fmt::format("the firmware ended with code {} {}", stop.exit_code, when);
+    case StopReason::asleep:
+      *code = options_.until.empty() ? kOk : kFailed;
+      return fmt::format("the core sleeps and nothing can wake it, {}", when);
+    default:
+      break;
+  }
+  const std::string fault = board_->fault_state();
+  if (!fault.empty()) {
+    *code = kFailed;
+    return fmt::format("{}: is in a fault handler {}: {}", printable(image_.path), when, fault);
+  }
+  if (!options_.until.empty()) {
+    *code = kFailed;
+    return fmt::format("the text of --until did not come {}", when);
+  }
+  return fmt::format("stopped {}", when);
+}
+
+int Run::write_json(const StopInfo& stop, const std::string& text, int code) {
+  if (options_.outputs.json.empty()) return code;
+  Json document = result_document("board run", invocation_);
+  document["image"] = image_.path;
+  document["stop"] = {{"reason", uarts_.found() ? "until" : stop_name(stop.reason)},
+                      {"pc", stop.pc},
+                      {"exit_code", stop.exit_code},
+                      {"text", text}};
+  document["board"] =
+      to_json(image_, board_->stats(),
+              options_.stats ? board_->profile() : std::vector<board::ProfileEntry>());
+  document["board"]["trace_digest"] = fmt::format("{:016x}", board_->trace_digest());
+  for (unsigned uart = 1; uart <= kUarts; ++uart) {
+    if (uarts_.sent(uart) != 0) {
+      document["board"]["uart_bytes"][fmt::format("LPUART{}", uart)] = uarts_.sent(uart);
+    }
+  }
+  const Status written = write_outputs(options_.outputs, document);
+  return written ? code : worse(code, fail_output(written.error()));
+}
+
+int Run::report(const StopInfo& stop) {
+  int code = kOk;
+  const std::string text = sentence(stop, &code);
+  if (interrupted()) code = kInterrupted;
+  write_text(stderr, fmt::format("millrace: {}\n", text));
+  const board::BoardStats stats = board_->stats();
+  if (options_.stats) {
+    print(out_, "\n{}", stats_report(image_, stats, board_->profile(), colour_));
+  }
+  const std::string unknown = unknown_report(image_, stats);
+  if (!unknown.empty()) write_text(stderr, "\n" + unknown);
+  for (unsigned uart = 1; uart <= kUarts; ++uart) {
+    if (uarts_.sent(uart) != 0 && !uarts_.connected(uart)) {
+      write_text(stderr,
+                 fmt::format("LPUART{} sent {} bytes that went nowhere (--uart {}=stdout)\n", uart,
+                             uarts_.sent(uart), uart));
+    }
+  }
+  return write_json(stop, text, code);
+}
+
+int Run::run() {
+  if (const Status writable = check_outputs(options_.outputs); !writable) {
+    return fail_output(writable.error());
+  }
+  if (const Status ready = prepare(); !ready) {
+    fail(ready.error());
+    return ready.error().code == ErrorCode::usage ? kUsage : kFailed;
+  }
+  const StopInfo stop = simulate();
+  const Status finished = uarts_.finish();
+  int code = report(stop);
+  if (!finished) code = worse(code, fail(finished.error()));
+  if (itm_ != nullptr && std::fclose(itm_.release()) != 0) {
+    code = worse(code, fail(Error{ErrorCode::no_space,
+                                  fmt::format("--itm {}: could not be written (free some space)",
+                                              printable(options_.itm))}));
+  }
+  return code;
+}
+
+}  // namespace
+
+void add_board_run(Command parent, const Program& program) {
+  const auto options = std::make_shared<Options>();
+  Command command = parent.add_command(
+      "run", "Run a firmware image on the virtual Teensy 4.1",
+      "Examples:\n"
+      "  millrace board run blink.hex                     Serial1 (LPUART6) on stdout, 10 s\n"
+      "  millrace board run app.elf --until ready --stats\n"
+      "  millrace board run app.elf --seconds 0 --uart 6=pty:/tmp/serial1\n"
+      "  millrace board run app.elf --cycles 6M --json run.json\n"
+      "Seconds and cycles are simulated; every figure is predicted, not measured.\n"
+      "Exit code 1 if the firmware faulted, did not boot, ended with an error or did not print\n"
+      "the text of --until.");
+  command.positional("IMAGE", "ELF, Intel HEX or raw binary", ValueKind::file, true,
+                     &options->image);
+  command.option("--address", "A", "Where a raw binary stands (0x60000000)", ValueKind::text,
+                 number_into(&options->address, Scale::bytes, 0, UINT32_MAX));
+  command.option("--seconds", "S", "Simulated seconds; 0 is without end (10)", ValueKind::text,
+                 [options](const std::string& text) {
+                   const Result<double> seconds = parse_seconds(text);
+                   if (!seconds) return Status(seconds.error());
+                   options->seconds = *seconds;
+                   return Status();
+                 });
+  command.option("--cycles", "N", "Core cycles instead of seconds; k, M = 1,000, 1,000,000",
+                 ValueKind::text,
+                 number_into(&options->cycles, Scale::count, 1, uint64_t{1} << 62));
+  command.text("--until", "TEXT", "End when a UART has printed TEXT; else exit code 1",
+               ValueKind::text, &options->until);
+  command.option("--uart", "N=PLACE",
+                 "LPUART1..8 to stdout, a file, pty or pty:LINK; may be repeated (6=stdout)",
+                 ValueKind::text, [options](const std::string& text) {
+                   const Result<UartPlace> place = parse_uart_place(text);
+                   if (!place) return Status(place.error());
+                   options->uarts.push_back(*place);
+                   return Status();
+                 });
+  command.text("--itm", "FILE", "Write the bytes of ITM stimulus port 0", ValueKind::file,
+               &options->itm);
+  command.flag("--stats", "Print cycles, stalls by cause, caches and functions", &options->stats);
+  command.text("--timing", "FILE", "Timing profile: lines `name = value` (docs/board.md)",
+               ValueKind::file, &options->timing_file);
+  command.option("--icache", "on|off", "The instruction cache; off stays off (on)", ValueKind::text,
+                 on_off_into(&options->board.icache));
+  command.option("--dcache", "on|off", "The data cache; off stays off (on)", ValueKind::text,
+                 on_off_into(&options->board.dcache));
+  command.option("--model", "timing|functional",
+                 "functional: one cycle an instruction, no caches (timing)", ValueKind::text,
+                 [options](const std::string& text) {
+                   if (text != "timing" && text != "functional") {
+                     return Status(Error{ErrorCode::usage, "give timing or functional"});
+                   }
+                   options->board.timing = text == "timing";
+                   return Status();
+                 });
+  command.option("--psram", "MB", "External PSRAM: 0, 8 or 16 (0)", ValueKind::text,
+                 [options](const std::string& text) {
+                   if (text != "0" && text != "8" && text != "16") {
+                     return Status(Error{ErrorCode::usage, "give 0, 8 or 16"});
+                   }
+                   options->board.psram_bytes = static_cast<uint32_t>(std::stoul(text)) << 20;
+                   return Status();
+                 });
+  command.option("--seed", "N", "Seed of cache replacement and TRNG (1)", ValueKind::text,
+                 number_into(&options->board.seed, Scale::count, 0, UINT64_MAX));
+  command.flag("--semihosting", "Answer BKPT 0xAB: console output and exit",
+               &options->board.semihosting);
+  add_json_option(command, &options->outputs);
+  command.action([options, &program] { return Run(*options, program.invocation).run(); });
+}
+
+}  // namespace millrace::cli
