@@ -26,6 +26,7 @@ void Ticks::start(Cycles now, uint64_t hz, uint64_t core_hz) {
 }
 
 void Ticks::change(Cycles now, uint64_t hz, uint64_t core_hz) {
+  if (now < base_) now = base_;
   const Wide passed = Wide{now - base_} * hz_ + fraction_;
   counted_ += static_cast<uint64_t>(passed / core_hz_);
   // The part of a tick, in units of the new core clock.
@@ -36,6 +37,7 @@ void Ticks::change(Cycles now, uint64_t hz, uint64_t core_hz) {
 }
 
 uint64_t Ticks::count(Cycles now) const {
+  if (now <= base_) return counted_;
   return counted_ + static_cast<uint64_t>((Wide{now - base_} * hz_ + fraction_) / core_hz_);
 }
 

@@ -40,9 +40,9 @@ class Clocks {
  public:
   using Rates = std::array<uint64_t, kClocks>;  // Hz, by Clock; never 0 for core
 
-  // What the boot ROM leaves (Teensy core's F_CPU_ACTUAL and F_BUS_ACTUAL before set_arm_clock).
-  static constexpr Rates kBootRates = {396'000'000, 132'000'000, 66'000'000, 80'000'000,
-                                       100'000'000, 0,           24'000'000, 32'768};
+  // What the boot ROM leaves; follows from the register values in ccm.cc and ccm_analog.cc.
+  static constexpr Rates kBootRates = {396'000'000, 132'000'000, 66'000'000, 20'000'000,
+                                       102'857'142, 154'285'714, 24'000'000, 32'768};
 
   uint64_t hz(Clock clock) const { return rates_[static_cast<size_t>(clock)]; }
   const Rates& rates() const { return rates_; }
@@ -65,7 +65,8 @@ class Ticks {
   void start(Cycles now, uint64_t hz, uint64_t core_hz);
   // New rates from `now` on; the count and the part of a tick that has passed are kept.
   void change(Cycles now, uint64_t hz, uint64_t core_hz);
-  // Ticks so far. REQUIRES: now >= the time of the last start() or change().
+  // Ticks so far. A `now` before the last start() or change() counts as that time: a device access
+  // may be stamped later than an event that follows it.
   uint64_t count(Cycles now) const;
   // The first cycle at which count() >= `count`; kNever if the clock stands still or it is more
   // than 2^62 cycles away. A count in the past gives the time of the last start() or change().
