@@ -19,6 +19,10 @@ void add_serial(Command parent, const Program& program);
 void add_device(Command parent, const Program& program);
 void add_completion(Command parent, const Program& program);
 
+// Not on Windows (cli/posix/).
+void add_board(Command parent, const Program& program);
+void add_board_run(Command parent, const Program& program);
+
 // The parts of `serial`.
 void add_serial_bench(Command parent, const Program& program);
 void add_serial_sweep(Command parent, const Program& program);

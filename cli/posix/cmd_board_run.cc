@@ -129,7 +129,7 @@ Status Run::prepare() {
     board.timing_profile = *text;
   }
   std::vector<UartPlace> places = options_.uarts;
-  if (places.empty()) places.push_back({.uart = 6});
+  if (places.empty()) places.push_back({6, UartPlace::Kind::standard_output, ""});
   if (Status opened = uarts_.open(places, stderr, out_); !opened) return opened;
   uarts_.look_for(options_.until);
   board.uart_output = [this](unsigned uart, uint8_t byte) {

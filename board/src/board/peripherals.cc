@@ -4,6 +4,10 @@
 #include <algorithm>
 #include <utility>
 
+#include "devices/ccm.h"
+#include "devices/ccm_analog.h"
+#include "devices/lpuart.h"
+#include "devices/pit.h"
 #include "memory/rt1062_memory.h"
 
 namespace millrace::board {
@@ -32,18 +36,38 @@ struct Window {
   uint32_t base;
   uint32_t end;
 };
+constexpr unsigned kUarts = 8;
 constexpr Window kPeripheralSpace[] = {{0x40000000, 0x40400000}, {0x42000000, 0x42100000}};
 
 }  // namespace
 
 struct Peripherals::Devices {
-  Devices(DeviceHost&, Clocks&, const BoardOptions&, PeripheralHooks&&) {}
+  Devices(DeviceHost& host, Clocks& clocks, const BoardOptions& options, PeripheralHooks&&)
+      : analog(host, clocks), ccm(host, clocks, analog), pit(host, clocks) {
+    for (unsigned number = 1; number <= kUarts; ++number) {
+      Lpuart::Output output;
+      if (options.uart_output) {
+        output = [number, to = options.uart_output](uint8_t byte, Cycles) { to(number, byte); };
+      }
+      uarts.push_back(std::make_unique<Lpuart>(host, clocks, number, std::move(output)));
+    }
+  }
+
+  CcmAnalog analog;
+  Ccm ccm;
+  Pit pit;
+  std::vector<std::unique_ptr<Lpuart>> uarts;
 };
 
 Peripherals::Peripherals(DeviceHost& host, Clocks& clocks, Rt1062Memory& memory,
                          const BoardOptions& options, PeripheralHooks hooks)
     : memory_(memory),
       devices_(std::make_unique<Devices>(host, clocks, options, std::move(hooks))) {
+  Devices& d = *devices_;
+  add(d.analog, CcmAnalog::kBase, CcmAnalog::kSize);
+  add(d.ccm, Ccm::kBase, Ccm::kSize);
+  add(d.pit, Pit::kBase, Pit::kSize);
+  for (const auto& uart : d.uarts) add(*uart, uart->base(), Lpuart::kSize);
   attach_gaps(host);
 }
 
@@ -85,8 +109,12 @@ void Peripherals::reset() {
   for (const Attachment& a : attachments_) a.device->reset();
 }
 
-void Peripherals::snapshot(Snapshot&) {}
+void Peripherals::snapshot(Snapshot& s) {
+  for (const auto& part : snapshots_) part(s);
+}
 
-bool Peripherals::uart_input(unsigned, uint8_t) { return false; }
+bool Peripherals::uart_input(unsigned uart, uint8_t byte) {
+  return uart >= 1 && uart <= kUarts && devices_->uarts[uart - 1]->receive(byte);
+}
 
 }  // namespace millrace::board

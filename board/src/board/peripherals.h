@@ -45,11 +45,18 @@ class Peripherals {
     uint32_t size;
   };
   void attach(Device& device, uint32_t base, uint32_t size);
+  // attach(), and the device is part of snapshots, in the order of these calls.
+  template <class D>
+  void add(D& device, uint32_t base, uint32_t size) {
+    attach(device, base, size);
+    snapshots_.push_back([&device](Snapshot& s) { device.snapshot(s); });
+  }
   void attach_gaps(DeviceHost& host);
 
   Rt1062Memory& memory_;
   std::vector<Attachment> attachments_;
   std::vector<std::unique_ptr<Device>> gaps_;
+  std::vector<std::function<void(Snapshot&)>> snapshots_;
   std::unique_ptr<Devices> devices_;
 };
 
