@@ -319,7 +319,7 @@ bool CcmAnalog::measured() const {
 }
 
 // The sensor's characteristic is a line through two fused points, (25, room) and (hot, count); the
-// count falls as the temperature rises (IMXRT1060RM 19.2).
+// count falls as the temperature rises (IMXRT1060RM chapter 19).
 uint32_t CcmAnalog::temperature_count() const {
   const int hot = static_cast<int>(options_.calibration & 0xFF);
   const int hot_count = static_cast<int>((options_.calibration >> 8) & 0xFFF);

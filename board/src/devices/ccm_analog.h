@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The analog page at 0x400D8000: PLLs and PFDs (CCM_ANALOG, IMXRT1060RM chapter 14), regulators
-// (PMU, 17), temperature sensor (TEMPMON, 19), crystal oscillator (XTALOSC24M, 16) and the VBUS
-// detectors (USB_ANALOG, 43). One device, because the registers are interleaved in one page.
+// (PMU), temperature sensor (TEMPMON), crystal oscillator (XTALOSC24M) and VBUS detectors
+// (USB_ANALOG), each described in the manual's chapter of its name. One device, because the
+// registers are interleaved in one page.
 #pragma once
 
 #include <array>
