@@ -59,7 +59,7 @@ std::vector<FunctionTime> functions_of(const Image& image,
   for (const ProfileEntry& entry : profile) {
     const board::Symbol* symbol = board::function_at(image, entry.address);
     const std::string name =
-        symbol != nullptr ? symbol->name : fmt::format("0x{:08X}", entry.address);
+        symbol != nullptr ? board::readable_name(*symbol) : fmt::format("0x{:08X}", entry.address);
     FunctionTime& f = by_name[name];
     f.name = name;
     const board::MemoryArea* area = board::memory_area(entry.address);

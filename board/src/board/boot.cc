@@ -47,6 +47,7 @@ bool Rt1062Board::start(ImageError* error) {
   memory_.reset();
   system_.reset();
   cpu_.reset();
+  apply_clocks();
   if (plan_.copies_to_ram) copy_to_ram();
   system_.write_register(kVtor, plan_.vtor);
   cpu_.state.r[13] = plan_.sp;

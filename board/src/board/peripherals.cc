@@ -6,8 +6,13 @@
 
 #include "devices/ccm.h"
 #include "devices/ccm_analog.h"
+#include "devices/dcdc.h"
+#include "devices/gpio.h"
+#include "devices/iomuxc.h"
 #include "devices/lpuart.h"
+#include "devices/ocotp.h"
 #include "devices/pit.h"
+#include "devices/snvs.h"
 #include "memory/rt1062_memory.h"
 
 namespace millrace::board {
@@ -42,8 +47,23 @@ constexpr Window kPeripheralSpace[] = {{0x40000000, 0x40400000}, {0x42000000, 0x
 }  // namespace
 
 struct Peripherals::Devices {
-  Devices(DeviceHost& host, Clocks& clocks, const BoardOptions& options, PeripheralHooks&&)
-      : analog(host, clocks), ccm(host, clocks, analog), pit(host, clocks) {
+  Devices(DeviceHost& host, Clocks& clocks, Rt1062Memory& memory, const BoardOptions& options,
+          PeripheralHooks&& hooks)
+      : analog(host, clocks),
+        ccm(host, clocks, analog),
+        pit(host, clocks),
+        iomuxc(host),
+        gpr(host),
+        snvs_mux(host),
+        snvs_gpr(host),
+        dcdc(host),
+        ocotp(host, make_fuses({})),
+        snvs(host, clocks),
+        gpio(host) {
+    gpr.on_gpio_select(
+        [this](unsigned pair, uint32_t fast, Cycles now) { gpio.select_fast(pair, fast, now); });
+    snvs.on_power_off([off = std::move(hooks.power_off)](Cycles) { off(); });
+    gpr.on_flexram([&memory](uint32_t gpr16, uint32_t gpr17) { memory.set_flexram(gpr16, gpr17); });
     for (unsigned number = 1; number <= kUarts; ++number) {
       Lpuart::Output output;
       if (options.uart_output) {
@@ -56,17 +76,36 @@ struct Peripherals::Devices {
   CcmAnalog analog;
   Ccm ccm;
   Pit pit;
+  Iomuxc iomuxc;
+  IomuxcGpr gpr;
+  IomuxcSnvs snvs_mux;
+  IomuxcSnvsGpr snvs_gpr;
+  Dcdc dcdc;
+  Ocotp ocotp;
+  Snvs snvs;
+  GpioBanks gpio;
   std::vector<std::unique_ptr<Lpuart>> uarts;
 };
 
 Peripherals::Peripherals(DeviceHost& host, Clocks& clocks, Rt1062Memory& memory,
                          const BoardOptions& options, PeripheralHooks hooks)
     : memory_(memory),
-      devices_(std::make_unique<Devices>(host, clocks, options, std::move(hooks))) {
+      devices_(std::make_unique<Devices>(host, clocks, memory, options, std::move(hooks))) {
   Devices& d = *devices_;
   add(d.analog, CcmAnalog::kBase, CcmAnalog::kSize);
   add(d.ccm, Ccm::kBase, Ccm::kSize);
   add(d.pit, Pit::kBase, Pit::kSize);
+  add(d.iomuxc, Iomuxc::kBase, Iomuxc::kSize);
+  add(d.gpr, IomuxcGpr::kBase, IomuxcGpr::kSize);
+  add(d.snvs_mux, IomuxcSnvs::kBase, IomuxcSnvs::kSize);
+  add(d.snvs_gpr, IomuxcSnvsGpr::kBase, IomuxcSnvsGpr::kSize);
+  add(d.dcdc, Dcdc::kBase, Dcdc::kSize);
+  add(d.ocotp, Ocotp::kBase, Ocotp::kSize);
+  add(d.snvs, Snvs::kBase, Snvs::kSize);
+  for (unsigned bank = 1; bank <= GpioBanks::kBanks; ++bank) {
+    attach(d.gpio.bank(bank), GpioBanks::base(bank), GpioBanks::kSize);
+  }
+  snapshots_.push_back([&d](Snapshot& s) { d.gpio.snapshot(s); });
   for (const auto& uart : d.uarts) add(*uart, uart->base(), Lpuart::kSize);
   attach_gaps(host);
 }

@@ -88,12 +88,16 @@ Rt1062Board::Rt1062Board(const Image& image, const BoardOptions& options, const 
 void Rt1062Board::before_clock_change(Cycles) {}
 
 void Rt1062Board::after_clock_change(Cycles now) {
-  const uint64_t core = clocks_.hz(Clock::core);
-  nanoseconds_.change(now, kNanosecondsHz, core);
-  system_.set_core_hz(core);
-  memory_.set_clocks(khz(core), khz(clocks_.hz(Clock::flexspi1)), khz(clocks_.hz(Clock::flexspi2)));
+  nanoseconds_.change(now, kNanosecondsHz, clocks_.hz(Clock::core));
+  apply_clocks();
   clock_changed_ = true;
   cpu_.request_stop();
+}
+
+void Rt1062Board::apply_clocks() {
+  const uint64_t core = clocks_.hz(Clock::core);
+  system_.set_core_hz(core);
+  memory_.set_clocks(khz(core), khz(clocks_.hz(Clock::flexspi1)), khz(clocks_.hz(Clock::flexspi2)));
 }
 
 void Rt1062Board::report_unknown(const Device& device, uint32_t offset, bool is_write) {
@@ -270,8 +274,6 @@ std::string Rt1062Board::restore(std::vector<uint8_t> bytes) {
   Snapshot s(std::move(bytes));
   snapshot(s);
   if (!s.ok()) return s.error();
-  memory_.set_clocks(khz(core_hz()), khz(clocks_.hz(Clock::flexspi1)),
-                     khz(clocks_.hz(Clock::flexspi2)));
   memory_.attributes_changed();
   stop_requested_ = reset_requested_ = clock_changed_ = false;
   return {};

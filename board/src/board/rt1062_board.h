@@ -70,6 +70,7 @@ class Rt1062Board final : public Board, private DeviceHost, private ClockUser {
   void before_clock_change(Cycles now) override;
   void after_clock_change(Cycles now) override;
 
+  void apply_clocks();
   bool start(ImageError* error);  // the boot ROM
   void copy_to_ram();
   // Until `until`, or the core clock changes.

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+// The board as its users see it, on small programs in flash.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "board/testing/flash_image.h"
+#include "millrace/board/board.h"
+
+namespace millrace::board {
+namespace {
+
+using testing::FlashImage;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+std::unique_ptr<Board> make(const FlashImage& flash, const BoardOptions& options = {}) {
+  ImageError error;
+  std::unique_ptr<Board> board = Board::create(flash.image(), options, &error);
+  EXPECT_NE(board, nullptr) << error.message;
+  return board;
+}
+
+uint32_t word_at(Board& board, uint32_t address) {
+  uint8_t bytes[4] = {};
+  EXPECT_TRUE(board.read_memory(address, bytes, 4));
+  return load_le(bytes, 4);
+}
+
+TEST(Board, StartsThroughTheVectorTableOfTheImage) {
+  auto board = make(FlashImage{0xE7FE /* b . */});
+  EXPECT_EQ(board->read_register(15), FlashImage::kCode);
+  EXPECT_EQ(board->read_register(13), FlashImage::kStack);
+  EXPECT_EQ(word_at(*board, 0xE000ED08), FlashImage::kVectors);  // VTOR
+}
+
+TEST(Board, ImageWithoutHeaderIsRefusedInOneSentence) {
+  Image image = FlashImage{0xE7FE}.image();
+  image.segments[0].bytes[0] = 0xFF;
+  ImageError error;
+  EXPECT_EQ(Board::create(image, {}, &error), nullptr);
+  EXPECT_THAT(error.message, StartsWith("test.hex: "));
+  EXPECT_EQ(error.message.find('\n'), std::string::npos);
+}
+
+TEST(Board, BadTimingProfileIsRefused) {
+  BoardOptions options;
+  options.timing_profile = "branch_mispredict = 4\nno_such_number = 3\n";
+  ImageError error;
+  EXPECT_EQ(Board::create(FlashImage{0xE7FE}.image(), options, &error), nullptr);
+  EXPECT_THAT(error.message, HasSubstr("line 2"));
+}
+
+// movs r0, #N; adds r0, #1 ...: a loop that counts in OCRAM.
+// l: ldr r1, [r0]; adds r1, #1; str r1, [r0]; b l, with r0 = 0x20201000 from a literal.
+const FlashImage& counting() {
+  static const FlashImage flash{
+      0x4802 /* ldr r0, [pc, #8] */, 0x6801, 0x3101, 0x6001, 0xE7FB, 0xBF00, 0x1000, 0x2020};
+  return flash;
+}
+
+TEST(Board, TheSlicesOfARunDoNotMatter) {
+  auto whole = make(counting());
+  whole->run_until(200000);
+  auto sliced = make(counting());
+  for (uint64_t t = 777; t < 200000; t += 777) sliced->run_until(t);
+  sliced->run_until(200000);
+  EXPECT_EQ(whole->trace_digest(), sliced->trace_digest());
+  EXPECT_EQ(whole->cycles(), sliced->cycles());
+  EXPECT_GT(word_at(*whole, 0x20201000), 1000u);
+  EXPECT_EQ(word_at(*whole, 0x20201000), word_at(*sliced, 0x20201000));
+}
+
+TEST(Board, SnapshotResumesBitIdentically) {
+  auto first = make(counting());
+  first->run_until(50001);
+  const std::vector<uint8_t> saved = first->save();
+  const uint64_t saved_at = first->cycles();
+  first->run_until(150000);
+  auto second = make(counting());
+  second->run_until(3);
+  EXPECT_EQ(second->restore(saved), "");
+  EXPECT_EQ(second->cycles(), saved_at);
+  second->run_until(150000);
+  EXPECT_EQ(first->trace_digest(), second->trace_digest());
+  EXPECT_TRUE(first->save() == second->save());
+}
+
+TEST(Board, DamagedSnapshotIsRefused) {
+  auto board = make(counting());
+  board->run_until(100);
+  std::vector<uint8_t> saved = board->save();
+  saved.resize(saved.size() / 2);
+  EXPECT_NE(board->restore(saved), "");
+}
+
+TEST(Board, LockUpTellsCauseRegistersAndAddress) {
+  // udf in thread mode; the HardFault handler is udf again.
+  auto board = make(FlashImage{0xDE00});
+  const StopInfo stop = board->run_until(100000);
+  EXPECT_EQ(stop.reason, StopReason::locked_up);
+  EXPECT_THAT(stop.detail, HasSubstr("undefined instruction at 0x60002100"));
+  EXPECT_THAT(stop.detail, HasSubstr("CFSR 0x00010000"));  // UFSR.UNDEFINSTR
+}
+
+TEST(Board, AHandlerThatReturnsToTheFaultIsAFaultLoop) {
+  FlashImage flash{0xDE00};
+  flash.vector(3, 0x60002200);
+  flash.halfwords(0x60002200, {0x4770 /* bx lr */});
+  auto board = make(flash);
+  const StopInfo stop = board->run_until(50'000'000);
+  EXPECT_EQ(stop.reason, StopReason::fault_loop);
+  EXPECT_THAT(stop.detail, HasSubstr("undefined instruction"));
+  EXPECT_LT(board->cycles(), 50'000'000u);
+}
+
+TEST(Board, AFaultHandlerThatWaitsIsNamed) {
+  FlashImage flash{0xDE00};
+  flash.vector(3, 0x60002200);
+  flash.halfwords(0x60002200, {0xE7FE /* b . */});
+  auto board = make(flash);
+  EXPECT_EQ(board->run_until(10000).reason, StopReason::cycles);
+  EXPECT_THAT(board->fault_state(), HasSubstr("undefined instruction at 0x60002100"));
+}
+
+TEST(Board, ExecutionFromWhereThereIsNoMemoryIsNamed) {
+  // ldr r0, [pc, #0]; bx r0; .word 0x50000001
+  auto board = make(FlashImage{0x4800, 0x4700, 0x0001, 0x5000});
+  const StopInfo stop = board->run_until(100000);
+  EXPECT_EQ(stop.reason, StopReason::locked_up);
+  // The default map gives 0x40000000-0x5FFFFFFF no execution.
+  EXPECT_THAT(stop.detail, HasSubstr("no-execute at 0x50000000"));
+}
+
+TEST(Board, SleepWithoutAWakerEnds) {
+  auto board = make(FlashImage{0xBF30 /* wfi */, 0xE7FE});
+  EXPECT_EQ(board->run_until(1'000'000'000).reason, StopReason::asleep);
+}
+
+TEST(Board, SemihostingPrintsAndExits) {
+  // movs r0, #4 (SYS_WRITE0); ldr r1, [pc, #12]; bkpt 0xAB; movs r0, #0x18; ldr r1, [pc, #8];
+  // bkpt 0xAB; the text's address; ADP_Stopped_ApplicationExit; text.
+  FlashImage flash{0x2004, 0x4903, 0xBEAB, 0x2018, 0x4902, 0xBEAB, 0xE7FE, 0xBF00};
+  flash.word(0x60002110, 0x60002120);
+  flash.word(0x60002114, 0x20026);
+  flash.word(0x60002120, 0x216948);  // "Hi!"
+  BoardOptions options;
+  std::string text;
+  options.semihosting = true;
+  options.semihosting_output = [&text](uint8_t byte) { text += static_cast<char>(byte); };
+  auto board = make(flash, options);
+  const StopInfo stop = board->run_until(1'000'000);
+  EXPECT_EQ(stop.reason, StopReason::exited);
+  EXPECT_EQ(stop.exit_code, 0);
+  EXPECT_EQ(text, "Hi!");
+}
+
+TEST(Board, UnknownRegistersAreListedWithTheFirstPc) {
+  // ldr r0, [pc, #8]; ldr r1, [r0, #0x14]; str r1, [r0, #0x14]; ldr r1, [r0, #0x14]; b .; LPSPI4
+  auto board = make(FlashImage{0x4802, 0x6941, 0x6141, 0x6941, 0xE7FE, 0xBF00, 0x0000, 0x403A});
+  board->run_until(10000);
+  const std::vector<UnknownRegister> unknown = board->stats().unknown;
+  ASSERT_EQ(unknown.size(), 1u);
+  EXPECT_EQ(unknown[0].name, "LPSPI4+0x014");
+  EXPECT_EQ(unknown[0].reads, 2u);
+  EXPECT_EQ(unknown[0].writes, 1u);
+  EXPECT_EQ(unknown[0].first_pc, 0x60002102u);
+}
+
+TEST(Board, TimeFollowsTheCoreClock) {
+  auto board = make(counting());
+  EXPECT_EQ(board->core_hz(), 396'000'000u);
+  board->run_until_ns(1000);  // 396 cycles
+  EXPECT_GE(board->cycles(), 396u);
+  EXPECT_LT(board->cycles(), 396u + 600);  // the instruction that was under way
+  EXPECT_GE(board->ns(), 1000u);
+}
+
+TEST(Board, BreakpointStopsBeforeTheInstruction) {
+  auto board = make(counting());
+  board->set_breakpoint(FlashImage::kCode + 4, true);
+  const StopInfo stop = board->run_until(100000);
+  EXPECT_EQ(stop.reason, StopReason::breakpoint);
+  EXPECT_EQ(stop.pc, FlashImage::kCode + 4);
+  EXPECT_EQ(board->step().pc, FlashImage::kCode + 6);
+}
+
+TEST(Board, WatchpointNamesTheAddress) {
+  auto board = make(counting());
+  board->set_watchpoint(0x20201000, 4, false, true, true);
+  const StopInfo stop = board->run_until(100000);
+  EXPECT_EQ(stop.reason, StopReason::watchpoint);
+  EXPECT_EQ(stop.watch_address, 0x20201000u);
+}
+
+TEST(Board, ProfileAccountsForEveryCycle) {
+  auto board = make(counting());
+  board->start_profile();
+  board->run_until(100000);
+  uint64_t cycles = 0, instructions = 0;
+  for (const ProfileEntry& entry : board->profile()) {
+    cycles += entry.cycles;
+    instructions += entry.instructions;
+  }
+  EXPECT_EQ(cycles, board->cycles());
+  EXPECT_GE(instructions, board->stats().instructions);
+}
+
+}  // namespace
+}  // namespace millrace::board
