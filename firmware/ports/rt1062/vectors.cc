@@ -26,6 +26,8 @@ extern "C" {
       ".ltorg");
 }
 
+[[gnu::weak, gnu::nothrow, gnu::alias("fault_handler")]] void memmanage_handler();
+[[gnu::weak, gnu::nothrow, gnu::alias("fault_handler")]] void usagefault_handler();
 [[gnu::weak, gnu::nothrow, gnu::alias("fault_handler")]] void pendsv_handler();
 [[gnu::weak, gnu::nothrow, gnu::alias("fault_handler")]] void svcall_handler();
 [[gnu::weak, gnu::nothrow, gnu::alias("fault_handler")]] void software_handler();
@@ -48,6 +50,8 @@ struct VectorTable {
     for (Handler& handler : exceptions) handler = fault_handler;
     for (Handler& handler : interrupts) handler = fault_handler;
     exceptions[0] = reset_handler;
+    exceptions[3] = memmanage_handler;
+    exceptions[5] = usagefault_handler;
     exceptions[10] = svcall_handler;
     exceptions[13] = pendsv_handler;
     exceptions[14] = systick_handler;
