@@ -284,7 +284,6 @@ void run_program() {
     const uint32_t got = kernel.run();
     const uint32_t spent = cycles() - start;
     enable_interrupts();
-    print_padded(kernel.name, 18);
     print_decimal(spent, 9);
     print(" cycles ");
     checks.equal(kernel.name, got, kernel.want);
