@@ -117,6 +117,7 @@ constexpr Register NVIC_ISER0{0xe000e100};
 constexpr Register NVIC_ICER0{0xe000e180};
 constexpr Register NVIC_ISPR0{0xe000e200};
 constexpr Register NVIC_ICPR0{0xe000e280};
+constexpr Register NVIC_IPR0{0xe000e400};
 constexpr Register SCB_CPUID{0xe000ed00};
 constexpr Register SCB_ICSR{0xe000ed04};
 constexpr Register SCB_VTOR{0xe000ed08};
@@ -148,6 +149,7 @@ constexpr uint32_t MPU_CTRL_ENABLE = 1u << 0;
 
 // Cache maintenance, M7 chapter "Initializing and enabling the L1 cache"; v7-M B3.2.2.
 constexpr Register SCB_ICIALLU{0xe000ef50};
+constexpr Register SCB_DCIMVAC{0xe000ef5c};
 constexpr Register SCB_DCISW{0xe000ef60};
 constexpr Register SCB_DCCISW{0xe000ef74};
 
