@@ -61,8 +61,8 @@ struct VectorTable {
 };
 static_assert(sizeof(VectorTable) == 4 * 176);
 
-// 176 words: the table stands on a multiple of 1024 (v7-M B3.2.5), which image.ld sees to.
-[[gnu::section(".vectors"), gnu::used]] constinit const VectorTable vector_table;
+// 176 words: the next power of two is 1024 bytes, the alignment that VTOR needs (v7-M B3.2.5).
+[[gnu::section(".vectors"), gnu::used]] alignas(1024) constinit const VectorTable vector_table;
 
 }  // namespace
 }  // namespace millrace::rt1062
