@@ -67,6 +67,7 @@ using namespace millrace::rt1062;
   run_program();
   print("done\n");
   flush_console();
+  SYST_CSR.write(0);  // nothing shall wake the core any more
   while (true) wait_for_interrupt();
 }
 

@@ -4,8 +4,8 @@
 //
 //   software  NVIC line 70, set pending by a store. From the cycle count read before the store.
 //   PendSV    the same through ICSR.
-//   SysTick   on the core clock: from the counter's wrap, read off the counter itself.
-//   PIT       at 24 MHz: the counter's steps are 25 core cycles. From its reload.
+//   SysTick   on the core clock: from the counter's 0, read off the counter itself.
+//   PIT       the same at 24 MHz: a step is 25 core cycles.
 //
 // Warm: as it comes. Cold: the I-cache is invalidated before each. What lies where is the
 // variant's: handlers, vectors and the interrupted code in flash or ITCM, the stack in OCRAM or
@@ -117,13 +117,14 @@ void await_entry(uint32_t entries, Wait wait) {
   }
 }
 
-// `period`: what the down counter is reloaded with; `scale`: core cycles a step.
+// `period` in steps of the down counter, which raises the interrupt as it becomes 0 and is reloaded
+// with period - 1 a step later; `scale`: core cycles a step.
 void measure_counter(const char* name, uint32_t period, uint32_t scale, Cache cache, Wait wait) {
   Statistics statistics;
   for (uint32_t i = 0; i < kSamples + 1; ++i) {
     if (cache == Cache::cold) invalidate_icache();
     await_entry(handler_entries, wait);
-    if (i > 0) statistics.add((period - handler_time) * scale);
+    if (i > 0) statistics.add((period - handler_time) % period * scale);
   }
   statistics.print_row(name);
 }
@@ -152,9 +153,9 @@ void measure_pit() {
   PIT_TFLG0.write(PIT_TFLG_TIF);
   enable_line(kIrqPit);
   PIT_TCTRL0.write(PIT_TCTRL_TIE | PIT_TCTRL_TEN);
-  measure_counter("PIT warm", kPitPeriod - 1, kScale, Cache::warm, Wait::busy);
-  measure_counter("PIT cold", kPitPeriod - 1, kScale, Cache::cold, Wait::busy);
-  measure_counter("PIT from sleep", kPitPeriod - 1, kScale, Cache::warm, Wait::asleep);
+  measure_counter("PIT warm", kPitPeriod, kScale, Cache::warm, Wait::busy);
+  measure_counter("PIT cold", kPitPeriod, kScale, Cache::cold, Wait::busy);
+  measure_counter("PIT from sleep", kPitPeriod, kScale, Cache::warm, Wait::asleep);
   PIT_TCTRL0.write(0);
   disable_line(kIrqPit);
 }
