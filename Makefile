@@ -2,7 +2,7 @@
 # The commands of the README. Each installs what it needs (packages.txt) and can be repeated.
 JOBS ?= $(shell nproc)
 
-.PHONY: help build demo test windows test-windows arm asan tsan fuzz bench format check clean fuzz-cpu
+.PHONY: help build firmware demo test windows test-windows arm asan tsan fuzz bench format check clean fuzz-cpu
 
 help:
 	@sed -n 's/^## //p' Makefile
@@ -16,7 +16,7 @@ build/release/build.ninja: packages.txt CMakePresets.json
 	@cmake --preset release >/dev/null
 
 ## make demo          the main job with no hardware: a verified sweep; writes out/demo.json
-demo: build
+demo: build firmware
 	@mkdir -p out
 	@scripts/demo.sh build/release/millrace
 
@@ -50,6 +50,12 @@ fuzz-cpu: build/release/build.ninja
 	@cmake --build build/release -j $(JOBS) --target diff_cpu
 	@build/release/test/board/diff_cpu --seed 1000 --images 22 --packets 12000 --folder out/diff_cpu
 	@build/release/test/board/diff_cpu --seed 2000 --images 11 --packets 12000 --fp --folder out/diff_cpu
+
+## make firmware      the programs for the board, at build/arm/firmware/ports/rt1062 (docs/firmware.md)
+firmware:
+	@scripts/packages.sh base
+	@cmake --preset arm >/dev/null
+	@cmake --build build/arm -j $(JOBS) --target rt1062_images
 
 ## make arm           link/ and the device code for the Cortex-M7
 arm:
