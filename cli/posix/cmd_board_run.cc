@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <fstream>
@@ -13,6 +14,7 @@
 #include "cli/interrupt.h"
 #include "cli/outputs.h"
 #include "cli/posix/board_report.h"
+#include "cli/posix/output_stream.h"
 #include "cli/posix/uart_ports.h"
 #include "cli/print.h"
 #include "cli/result_json.h"
@@ -45,7 +47,7 @@ struct Options {
   uint64_t cycles = 0;  // 0: not given
   std::string until;
   std::vector<UartPlace> uarts;
-  std::string itm;
+  std::string itm, trace;
   std::string timing_file;
   board::BoardOptions board;
   bool stats = false;
@@ -100,6 +102,7 @@ class Run {
 
  private:
   Status prepare();
+  Status start_trace();
   StopInfo simulate();
   bool time_is_up() const;
   int report(const StopInfo& stop);
@@ -113,7 +116,8 @@ class Run {
   UartPorts uarts_;
   board::Image image_;
   std::unique_ptr<Board> board_;
-  std::unique_ptr<std::FILE, int (*)(std::FILE*)> itm_{nullptr, &std::fclose};
+  OutputStream itm_, trace_file_;
+  std::unique_ptr<board::TraceWriter> trace_;
 };
 
 Status Run::prepare() {
@@ -140,18 +144,28 @@ Status Run::prepare() {
     write_text(out_, std::string(1, static_cast<char>(byte)));
   };
   if (!options_.itm.empty()) {
-    itm_.reset(std::fopen(options_.itm.c_str(), "wbe"));
-    if (itm_ == nullptr) {
-      return Error{ErrorCode::usage, fmt::format("--itm {}: cannot be written (choose another "
-                                                 "file)",
-                                                 printable(options_.itm))};
-    }
-    board.itm_output = [this](uint8_t byte) { std::fputc(byte, itm_.get()); };
+    if (const Status opened = itm_.open("--itm", options_.itm); !opened) return opened;
+    board.itm_output = [this](uint8_t byte) { itm_.write({&byte, 1}); };
   }
   board.count_evictions_by_set = options_.stats;
   board_ = Board::create(image_, board, &error);
   if (board_ == nullptr) return Error{ErrorCode::io, error.message};
   if (options_.stats) board_->start_profile();
+  return options_.trace.empty() ? Status() : start_trace();
+}
+
+Status Run::start_trace() {
+  const Status opened = trace_file_.open("--trace", options_.trace);
+  if (!opened) return opened;
+  board::TraceHeader header;
+  header.core_khz = static_cast<uint32_t>(board_->core_hz() / 1000);
+  for (size_t i = 0; 2 * i + 1 < image_.build_id.size() && i < header.build_id.size(); ++i) {
+    header.build_id[i] =
+        static_cast<uint8_t>(std::stoul(image_.build_id.substr(2 * i, 2), nullptr, 16));
+  }
+  trace_ = std::make_unique<board::TraceWriter>(
+      header, [this](std::span<const uint8_t> bytes) { trace_file_.write(bytes); });
+  board_->start_trace(trace_.get());
   return Status();
 }
 
@@ -174,6 +188,7 @@ StopInfo Run::simulate() {
     }
     uarts_.exchange([this](unsigned uart, uint8_t byte) { return board_->uart_input(uart, byte); });
     if (stop.reason != StopReason::cycles || interrupted() || time_is_up()) return stop;
+    if (itm_.failed() || trace_file_.failed()) return stop;
   }
 }
 
@@ -267,10 +282,9 @@ int Run::run() {
   const Status finished = uarts_.finish();
   int code = report(stop);
   if (!finished) code = worse(code, fail(finished.error()));
-  if (itm_ != nullptr && std::fclose(itm_.release()) != 0) {
-    code = worse(code, fail(Error{ErrorCode::no_space,
-                                  fmt::format("--itm {}: could not be written (free some space)",
-                                              printable(options_.itm))}));
+  if (trace_ != nullptr) trace_->finish();
+  for (OutputStream* stream : {&itm_, &trace_file_}) {
+    if (const Status closed = stream->close(); !closed) code = worse(code, fail(closed.error()));
   }
   return code;
 }
@@ -315,6 +329,8 @@ void add_board_run(Command parent, const Program& program) {
                  });
   command.text("--itm", "FILE", "Write the bytes of ITM stimulus port 0", ValueKind::file,
                &options->itm);
+  command.text("--trace", "FILE", "Write every block, miss and exception (spec/trace.md)",
+               ValueKind::file, &options->trace);
   command.flag("--stats", "Print cycles, stalls by cause, caches and functions", &options->stats);
   command.text("--timing", "FILE", "Timing profile: lines `name = value` (docs/board.md)",
                ValueKind::file, &options->timing_file);

@@ -90,6 +90,9 @@ void Rt1062Board::before_clock_change(Cycles) {}
 void Rt1062Board::after_clock_change(Cycles now) {
   nanoseconds_.change(now, kNanosecondsHz, clocks_.hz(Clock::core));
   apply_clocks();
+  if (trace_ != nullptr) {
+    trace_->event(TraceEvent::core_clock, khz(clocks_.hz(Clock::core)), now);
+  }
   clock_changed_ = true;
   cpu_.request_stop();
 }
@@ -188,6 +191,7 @@ void Rt1062Board::request_stop() {
 
 void Rt1062Board::reset() {
   ++resets_;
+  if (trace_ != nullptr) trace_->event(TraceEvent::reset, 0, cpu_.now());
   reset_requested_ = false;
   ImageError error;
   // A firmware that destroyed its own boot header does not come back, as on the chip.
@@ -240,9 +244,30 @@ std::string Rt1062Board::fault_state() {
 
 void Rt1062Board::start_profile() {
   profile_ = std::make_unique<BlockProfile>();
-  cpu_.trace = [this](const Block& block, Cycles at) {
-    profile_->begin(block.address, block.count, block.cycles, at);
-  };
+  cpu_.trace = [this](const Block& block, Cycles at) { block_begins(block, at); };
+}
+
+void Rt1062Board::block_begins(const Block& block, Cycles at) {
+  if (profile_ != nullptr) profile_->begin(block.address, block.count, block.cycles, at);
+  if (trace_ != nullptr) {
+    trace_->block({block.address, (block.end - block.address) / 2, block.count, block.cycles}, at);
+  }
+}
+
+void Rt1062Board::start_trace(TraceSink* sink) {
+  trace_ = sink;
+  cpu_.trace = [this](const Block& block, Cycles at) { block_begins(block, at); };
+  memory_.set_miss_listener([sink](const CacheMiss& miss) {
+    const TracedMemory memory = miss.memory == Memory::flash   ? TracedMemory::flash
+                                : miss.memory == Memory::ocram ? TracedMemory::ocram
+                                : miss.memory == Memory::psram ? TracedMemory::psram
+                                                               : TracedMemory::other;
+    sink->miss(memory, static_cast<TracedAccess>(miss.access), miss.line, miss.stall, miss.at);
+  });
+  system_.set_exception_listener([this, sink](unsigned exception, bool taken) {
+    sink->event(taken ? TraceEvent::exception_taken : TraceEvent::exception_return, exception,
+                cpu_.now());
+  });
 }
 
 std::vector<ProfileEntry> Rt1062Board::profile() const {

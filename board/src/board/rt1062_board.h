@@ -42,6 +42,7 @@ class Rt1062Board final : public Board, private DeviceHost, private ClockUser {
   std::string fault_state() override;
   void start_profile() override;
   std::vector<ProfileEntry> profile() const override;
+  void start_trace(TraceSink* sink) override;
   uint64_t trace_digest() const override { return cpu_.trace_digest(); }
   std::vector<uint8_t> save() override;
   std::string restore(std::vector<uint8_t> snapshot) override;
@@ -71,6 +72,7 @@ class Rt1062Board final : public Board, private DeviceHost, private ClockUser {
   void after_clock_change(Cycles now) override;
 
   void apply_clocks();
+  void block_begins(const Block& block, Cycles at);
   bool start(ImageError* error);  // the boot ROM
   void copy_to_ram();
   // Until `until`, or the core clock changes.
@@ -93,6 +95,7 @@ class Rt1062Board final : public Board, private DeviceHost, private ClockUser {
   UnknownRegisters unknown_;
   Peripherals peripherals_;
   std::unique_ptr<BlockProfile> profile_;
+  TraceSink* trace_ = nullptr;
   bool stop_requested_ = false;
   bool reset_requested_ = false;  // by a device
   bool powered_off_ = false;

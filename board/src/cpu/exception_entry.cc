@@ -134,6 +134,7 @@ void SystemControlM7::take_highest(CpuState& state, uint32_t exc_return, uint32_
     candidate = nvic_.highest_pending();
   }
   ++exceptions_;
+  if (on_exception_) on_exception_(candidate.exception, true);
   nvic_.activate(candidate.exception);
   if (state.uses_psp()) {
     state.swap_stacks();

@@ -109,6 +109,7 @@ uint32_t SystemControlM7::exception_return(CpuState& state, uint32_t exc_return)
   }
   const unsigned returning = state.ipsr;
   const bool valid = valid_return(exc_return, returning);
+  if (on_exception_) on_exception_(returning, false);
   nvic_.deactivate(returning);
   if (returning != kNmi) {
     state.faultmask = 0;

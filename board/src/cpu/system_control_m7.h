@@ -9,6 +9,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <string_view>
 
 #include "core/timing.h"
@@ -48,6 +49,10 @@ class SystemControlM7 final : public SystemControl {
   uint32_t mmfar() const { return mmfar_; }
   uint32_t bfar() const { return bfar_; }
   uint32_t vtor() const { return vtor_; }
+  // Every exception taken (`taken`) and returned from, with its number.
+  void set_exception_listener(std::function<void(unsigned exception, bool taken)> listener) {
+    on_exception_ = std::move(listener);
+  }
   const FaultRecord& faults() const { return faults_; }
   uint64_t exceptions() const { return exceptions_; }  // taken
   // The boot ROM's and the debugger's way to the registers: as a privileged word access.
@@ -197,6 +202,7 @@ class SystemControlM7 final : public SystemControl {
   bool reset_requested_ = false;
   FaultRecord faults_;
   uint64_t exceptions_ = 0;
+  std::function<void(unsigned, bool)> on_exception_;
 };
 
 }  // namespace millrace::board

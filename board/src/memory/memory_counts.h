@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdint>
 
+#include "core/event_queue.h"
 #include "memory/physical_memory.h"
 
 namespace millrace::board {
@@ -26,6 +27,15 @@ struct MemoryCounts {
   std::array<uint64_t, kMemoryKinds> uncached_stalls{};  // loads and fetches past the caches
   uint64_t store_buffer_stalls = 0;                      // full, or drained by a barrier
   uint64_t peripheral_stalls = 0;                        // device and PPB accesses
+};
+
+// A line fill that the core asked for.
+struct CacheMiss {
+  enum class Access : uint8_t { fetch, load, store } access = Access::fetch;
+  Memory memory = Memory::none;
+  uint32_t line = 0;   // address
+  uint32_t stall = 0;  // core cycles of the access that missed
+  Cycles at = 0;       // when it began
 };
 
 }  // namespace millrace::board

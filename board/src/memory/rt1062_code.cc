@@ -62,7 +62,8 @@ uint32_t Rt1062Memory::fetch_slow(const Page& page, uint32_t first, uint32_t las
     counts_.uncached_stalls[kind(memory)] += there - at;
     return static_cast<uint32_t>(there - at);
   }
-  if (icache_.find(first) != InstructionCache::kMiss) {
+  const bool missed = icache_.find(first) == InstructionCache::kMiss;
+  if (!missed) {
     ++counts_.icache.hits;
     if (instruction_fill_line_ != line_of(first)) return 0;
   } else {
@@ -85,6 +86,7 @@ uint32_t Rt1062Memory::fetch_slow(const Page& page, uint32_t first, uint32_t las
     stall = std::max(stall, static_cast<uint32_t>(instruction_fill_[beat] - wanted));
   }
   counts_.icache_stalls[kind(memory)] += stall;
+  if (missed && on_miss_) on_miss_({CacheMiss::Access::fetch, memory, line_of(first), stall, at});
   return stall;
 }
 

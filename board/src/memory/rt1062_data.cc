@@ -54,7 +54,8 @@ LoadResult Rt1062Memory::load_piece(uint32_t address, unsigned size, bool privil
 
 LoadResult Rt1062Memory::load_cached(const Page& page, uint32_t address, unsigned size, Cycles at) {
   DataCache::Slot slot = dcache_.find(address);
-  if (slot != DataCache::kMiss) {
+  const bool missed = slot == DataCache::kMiss;
+  if (!missed) {
     ++counts_.dcache.hits;
   } else {
     ++counts_.dcache.misses;
@@ -68,6 +69,9 @@ LoadResult Rt1062Memory::load_cached(const Page& page, uint32_t address, unsigne
       std::max(fills_.arrival(address, at), fills_.arrival(address + size - 1, at));
   const uint32_t stall = elapsed(at, there);
   counts_.dcache_stalls[kind(page.memory)] += stall;
+  if (missed && on_miss_) {
+    on_miss_({CacheMiss::Access::load, page.memory, line_of(address), stall, at});
+  }
   return {load_le(dcache_.data(slot) + address % kLineBytes, size), stall, AccessFault::none};
 }
 
@@ -189,6 +193,7 @@ StoreResult Rt1062Memory::store_cached(const Page& page, unsigned flags, uint32_
     store_le(dcache_.data(slot) + address % kLineBytes, size, value);
     dcache_.set_dirty(slot, true);
     fills_.start(line, times, mask, done);
+    if (on_miss_) on_miss_({CacheMiss::Access::store, page.memory, line, entry.stall, at});
   }
   if (!entry.merged) stores_.finish(done + 1);
   return {entry.stall, AccessFault::none};

@@ -4,6 +4,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <utility>
 #include <vector>
 
 #include "memory/buses.h"
@@ -108,6 +110,10 @@ class Rt1062Memory final : public MemorySystem {
   void snapshot(Snapshot& s) override;
 
   const MemoryCounts& counts() const { return counts_; }
+  // Every cache miss, as it happens; empty: nobody asks.
+  void set_miss_listener(std::function<void(const CacheMiss&)> listener) {
+    on_miss_ = std::move(listener);
+  }
   bool read_allocate_mode() const { return fills_.read_allocate(); }
   // Evictions by set, from now on; empty while off.
   void count_evictions_by_set(bool on);
@@ -178,6 +184,7 @@ class Rt1062Memory final : public MemorySystem {
   uint32_t recheck_last_ = 0;
 
   MemoryCounts counts_;
+  std::function<void(const CacheMiss&)> on_miss_;
   std::vector<uint64_t> icache_evictions_, dcache_evictions_;
 };
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "millrace/board/image.h"
+#include "millrace/board/trace.h"
 
 namespace millrace::board {
 
@@ -119,6 +120,8 @@ class Board {
   virtual std::string fault_state() = 0;
   virtual void start_profile() = 0;
   virtual std::vector<ProfileEntry> profile() const = 0;  // by address
+  // Tells `sink` (not null, outlives the board) of everything executed from now on.
+  virtual void start_trace(TraceSink* sink) = 0;
   // Digest of every block executed so far and its time: equal runs give equal digests.
   virtual uint64_t trace_digest() const = 0;
   // The whole board but for callbacks and debugger state. restore() gives an empty string or one
