@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Registers, FIFOs and interrupts; how a command runs is in flexspi_sequence.cc.
 //
-// The FIFOs are windows (27.5.10, 27.5.11): reading RFDRn looks n words past the head, and writing
+// The FIFOs are windows (chapter 27): reading RFDRn looks n words past the head, and writing
 // 1 to INTR.IPRXWA drops a watermark's worth; writing TFDRn fills a window that IPTXWE pushes. An
 // entry is 8 bytes even if the command had fewer. With DMA on, the access to the last byte of the
 // watermark's window does what the interrupt flag does.
@@ -16,7 +16,7 @@ namespace {
 
 using namespace flexspi;  // NOLINT: register names
 
-// Reset values: 27.6.1.
+// Reset values: 27.7.
 constexpr RegisterSpec kTable[] = {
     {kMcr0, "MCR0", 0xFFFF80C2},
     {kMcr1, "MCR1", 0xFFFFFFFF},
@@ -133,7 +133,7 @@ void Flexspi::update() {
   }
   schedule_at(host_.events(), event_, next_ == UINT64_MAX ? kNever : ticks_.when(next_));
   if (!options_.dma) return;
-  const unsigned source = options_.number == 1 ? 28 : 60;  // table 4-3: RX, then TX
+  const unsigned source = options_.number == 1 ? 28 : 60;  // RX, then TX
   const bool receive = (registers_[kIprxfcr] & kDmaEnable) != 0 && (flags & kIprxwa) != 0;
   const bool transmit = (registers_[kIptxfcr] & kDmaEnable) != 0 && (flags & kIptxwe) != 0;
   if (receive != receive_request_) {
@@ -227,7 +227,7 @@ uint32_t Flexspi::read(uint32_t offset, unsigned size, Cycles now) {
 
 void Flexspi::write_flags(uint32_t bits) {
   flags_ &= ~bits;
-  if ((bits & kIpcmderr) != 0) error_ = 0;  // 27.6.1: STS1's IP half goes with the flag
+  if ((bits & kIpcmderr) != 0) error_ = 0;  // STS1's IP half goes with the flag
   if ((bits & kIprxwa) != 0) pop_receive();
   if ((bits & kIptxwe) != 0) push_transmit();
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Offsets and bits of FlexSPI (IMXRT1060RM 27.6), for flexspi*.cc.
+// Offsets and bits of FlexSPI (IMXRT1060RM 27.7), for flexspi*.cc.
 #pragma once
 
 #include <cstddef>

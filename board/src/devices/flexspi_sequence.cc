@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How an IP command runs (27.5.7 and on): up to 8 instructions of the look-up table, of which
-// command, address, mode and dummy cycles make one phase and the data another, in chunks of 8
+// How an IP command runs (chapter 27, look-up table): up to 8 instructions of the look-up table, of
+// which command, address, mode and dummy cycles make one phase and the data another, in chunks of 8
 // bytes, so that the FIFOs are filled and emptied as time goes on and can stop the clock.
 //
 // The chip sees the transaction as one call: a read when the data phase begins, anything else at
@@ -17,7 +17,7 @@ using namespace flexspi;  // NOLINT: register names
 
 namespace {
 
-// Instructions (table 27-16); with kDdr their double data rate forms.
+// Instructions of the look-up table; with kDdr their double data rate forms.
 constexpr uint32_t kStop = 0x00, kCommand = 0x01, kRowAddress = 0x02, kColumnAddress = 0x03,
                    kMode1 = 0x04, kMode2 = 0x05, kMode4 = 0x06, kMode8 = 0x07, kWrite = 0x08,
                    kRead = 0x09, kDummy = 0x0C, kDummyRwds = 0x0D, kJumpOnCs = 0x1F, kDdr = 0x20;
@@ -91,7 +91,7 @@ int Flexspi::select_chip(uint32_t address, uint32_t* within) const {
 }
 
 void Flexspi::start_command(uint64_t tick) {
-  // A module that is off has no clock; a command during another is lost (27.6.1, IPCMD).
+  // A module that is off has no clock; a command during another is lost (IPCMD).
   if (phase_ != Phase::idle || (registers_[kMcr0] & kMdis) != 0) return;
   const uint32_t control = registers_[kIpcr1];
   index_ = static_cast<uint8_t>(control >> 16 & 0xF);
@@ -174,7 +174,7 @@ void Flexspi::end_sequence(uint64_t tick) {
 void Flexspi::finish(uint8_t error_code, unsigned error_at) {
   phase_ = Phase::idle;
   next_ = UINT64_MAX;
-  flags_ |= kIpcmddone;  // also after an error (27.6.1, INTR)
+  flags_ |= kIpcmddone;  // also after an error (INTR)
   if (error_code != 0) {
     flags_ |= kIpcmderr;
     error_ = uint32_t{error_code} << 24 | error_at << 16;

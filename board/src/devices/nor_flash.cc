@@ -47,7 +47,7 @@ void NorFlash::read_array(const SerialTransfer& t) const {
   }
 }
 
-// Only the last 256 bytes count, and they wrap within the page (8.2.13).
+// Only the last 256 bytes count, and they wrap within the page (data sheet, page program).
 void NorFlash::program(const SerialTransfer& t) {
   const uint32_t address = t.address % store_.size;
   const uint32_t page = address & ~(kPage - 1);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The flash of the Teensy 4.1: Winbond W25Q64JV, 8 MB (data sheet revision J; its command table is
-// 8.1.2, its times 9.6). SPI commands with addresses of 24 bits; no QPI, no suspend.
+// The flash of the Teensy 4.1: Winbond W25Q64JV, 8 MB (commands and times from its
+// data sheet). SPI commands with addresses of 24 bits; no QPI, no suspend.
 #pragma once
 
 #include "devices/serial_memory.h"
