@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/commands.h"
+
+namespace millrace::cli {
+
+void add_board(Command parent, const Program& program) {
+  Command board = parent.add_command("board", "The virtual Teensy 4.1",
+                                     "Examples:\n"
+                                     "  millrace board info firmware.elf   where it is stored and "
+                                     "runs, whether it boots");
+  for (const auto add : {add_board_info}) add(board, program);
+}
+
+}  // namespace millrace::cli
