@@ -17,15 +17,16 @@ void add_ports(Command parent, const Program& program);
 void add_doctor(Command parent, const Program& program);
 void add_serial(Command parent, const Program& program);
 void add_device(Command parent, const Program& program);
-void add_completion(Command parent, const Program& program);
-
-// Not on Windows (cli/posix/).
 void add_board(Command parent, const Program& program);
-void add_board_run(Command parent, const Program& program);
+void add_completion(Command parent, const Program& program);
 
 // The parts of `serial`.
 void add_serial_bench(Command parent, const Program& program);
 void add_serial_sweep(Command parent, const Program& program);
 void add_serial_soak(Command parent, const Program& program);
+
+// The parts of `board`, in posix/ only.
+void add_board_info(Command parent, const Program& program);
+void add_board_run(Command parent, const Program& program);
 
 }  // namespace millrace::cli

@@ -5,7 +5,8 @@ import re
 import e2e
 
 COMMANDS = ((), ("ports",), ("doctor",), ("serial",), ("serial", "bench"), ("serial", "sweep"),
-            ("serial", "soak"), ("device",), ("device", "pc"), ("completion",))
+            ("serial", "soak"), ("device",), ("device", "pc"), ("board",),
+            ("board", "info"), ("completion",))
 for command in COMMANDS:
     for option in ("--help", "-h"):
         outcome = e2e.millrace(*command, option)

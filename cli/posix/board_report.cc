@@ -23,7 +23,7 @@ using board::ProfileEntry;
 namespace {
 
 constexpr size_t kMostFunctions = 15;
-constexpr size_t kMostUnknown = 40;
+constexpr size_t kMostUnknown = 20;
 
 struct Stall {
   const char* key;

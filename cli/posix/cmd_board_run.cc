@@ -13,6 +13,7 @@
 #include "cli/exit_code.h"
 #include "cli/interrupt.h"
 #include "cli/outputs.h"
+#include "cli/posix/board_image.h"
 #include "cli/posix/board_report.h"
 #include "cli/posix/output_stream.h"
 #include "cli/posix/uart_ports.h"
@@ -41,8 +42,7 @@ constexpr uint64_t kSliceCycles = 600'000;
 constexpr std::streamoff kMostProfileBytes = 1 << 20;
 
 struct Options {
-  std::string image;
-  uint64_t address = 0;
+  ImageOptions image;
   std::optional<double> seconds;
   uint64_t cycles = 0;  // 0: not given
   std::string until;
@@ -121,11 +121,9 @@ class Run {
 };
 
 Status Run::prepare() {
-  board::ImageError error;
-  if (!board::load_image(options_.image, static_cast<uint32_t>(options_.address), &image_,
-                         &error)) {
-    return Error{error.unreadable ? ErrorCode::usage : ErrorCode::io, error.message};
-  }
+  Result<board::Image> image = load_image(options_.image);
+  if (!image) return image.error();
+  image_ = std::move(*image);
   board::BoardOptions board = options_.board;
   if (!options_.timing_file.empty()) {
     Result<std::string> text = read_profile(options_.timing_file);
@@ -148,6 +146,7 @@ Status Run::prepare() {
     board.itm_output = [this](uint8_t byte) { itm_.write({&byte, 1}); };
   }
   board.count_evictions_by_set = options_.stats;
+  board::ImageError error;
   board_ = Board::create(image_, board, &error);
   if (board_ == nullptr) return Error{ErrorCode::io, error.message};
   if (options_.stats) board_->start_profile();
@@ -303,10 +302,7 @@ void add_board_run(Command parent, const Program& program) {
       "Seconds and cycles are simulated; every figure is predicted, not measured.\n"
       "Exit code 1 if the firmware faulted, did not boot, ended with an error or did not print\n"
       "the text of --until.");
-  command.positional("IMAGE", "ELF, Intel HEX or raw binary", ValueKind::file, true,
-                     &options->image);
-  command.option("--address", "A", "Where a raw binary stands (0x60000000)", ValueKind::text,
-                 number_into(&options->address, Scale::bytes, 0, UINT32_MAX));
+  add_image_options(command, &options->image);
   command.option("--seconds", "S", "Simulated seconds; 0 is without end (10)", ValueKind::text,
                  [options](const std::string& text) {
                    const Result<double> seconds = parse_seconds(text);
@@ -355,6 +351,10 @@ void add_board_run(Command parent, const Program& program) {
                    options->board.psram_bytes = static_cast<uint32_t>(std::stoul(text)) << 20;
                    return Status();
                  });
+  command.text("--adc", "SIGNAL",
+               "What the ADCs see: constant:V, sine:HZ,VOLTS,OFFSET, chirp:F0,F1,S,VOLTS,OFFSET, "
+               "csv:FILE (0 V)",
+               ValueKind::text, &options->board.adc_signal);
   command.option("--seed", "N", "Seed of cache replacement and TRNG (1)", ValueKind::text,
                  number_into(&options->board.seed, Scale::count, 0, UINT64_MAX));
   command.flag("--semihosting", "Answer BKPT 0xAB: console output and exit",

@@ -4,15 +4,25 @@
 #include <algorithm>
 #include <utility>
 
+#include "devices/adc.h"
 #include "devices/ccm.h"
 #include "devices/ccm_analog.h"
 #include "devices/dcdc.h"
+#include "devices/enet.h"
+#include "devices/flexspi.h"
+#include "devices/gpc.h"
 #include "devices/gpio.h"
 #include "devices/iomuxc.h"
 #include "devices/lpuart.h"
+#include "devices/nor_flash.h"
 #include "devices/ocotp.h"
 #include "devices/pit.h"
+#include "devices/psram.h"
 #include "devices/snvs.h"
+#include "devices/src.h"
+#include "devices/trng.h"
+#include "devices/usdhc.h"
+#include "devices/wdog.h"
 #include "memory/rt1062_memory.h"
 
 namespace millrace::board {
@@ -48,34 +58,10 @@ constexpr Window kPeripheralSpace[] = {{0x40000000, 0x40400000}, {0x42000000, 0x
 
 struct Peripherals::Devices {
   Devices(DeviceHost& host, Clocks& clocks, Rt1062Memory& memory, const BoardOptions& options,
-          PeripheralHooks&& hooks)
-      : analog(host, clocks),
-        ccm(host, clocks, analog),
-        pit(host, clocks),
-        iomuxc(host),
-        gpr(host),
-        snvs_mux(host),
-        snvs_gpr(host),
-        dcdc(host),
-        ocotp(host, make_fuses({})),
-        snvs(host, clocks),
-        gpio(host) {
-    gpr.on_gpio_select(
-        [this](unsigned pair, uint32_t fast, Cycles now) { gpio.select_fast(pair, fast, now); });
-    snvs.on_power_off([off = std::move(hooks.power_off)](Cycles) { off(); });
-    gpr.on_flexram([&memory](uint32_t gpr16, uint32_t gpr17) { memory.set_flexram(gpr16, gpr17); });
-    for (unsigned number = 1; number <= kUarts; ++number) {
-      Lpuart::Output output;
-      if (options.uart_output) {
-        output = [number, to = options.uart_output](uint8_t byte, Cycles) { to(number, byte); };
-      }
-      uarts.push_back(std::make_unique<Lpuart>(host, clocks, number, std::move(output)));
-    }
-  }
+          const Timing& timing, PeripheralHooks&& hooks);
 
   CcmAnalog analog;
   Ccm ccm;
-  Pit pit;
   Iomuxc iomuxc;
   IomuxcGpr gpr;
   IomuxcSnvs snvs_mux;
@@ -83,18 +69,131 @@ struct Peripherals::Devices {
   Dcdc dcdc;
   Ocotp ocotp;
   Snvs snvs;
+  Src src;
+  Gpc gpc;
+  Wdog wdog1, wdog2;
+  Rtwdog rtwdog;
+  Trng trng;
   GpioBanks gpio;
+  Pit pit;
+  Adc adc1, adc2;
+  NorFlash flash;
+  std::vector<std::unique_ptr<Psram>> psram;
+  Flexspi flexspi1, flexspi2;
+  Usdhc usdhc1, usdhc2;
+  Enet enet1, enet2;
   std::vector<std::unique_ptr<Lpuart>> uarts;
 };
 
+namespace {
+
+AdcSignal adc_signal(const BoardOptions& options) {
+  AdcSignal signal;  // Board::create() has looked at the text
+  if (!options.adc_signal.empty()) static_cast<void>(parse_adc_signal(options.adc_signal, &signal));
+  return signal;
+}
+
+SerialStore store_at(Rt1062Memory& memory, uint32_t base, uint32_t size) {
+  return {size,
+          [&memory, base](uint32_t address, uint8_t* out, uint32_t count) {
+            memory.dma_read(base + address, out, count);
+          },
+          [&memory, base](uint32_t address, const uint8_t* in, uint32_t count) {
+            memory.program(base + address, in, count);
+          }};
+}
+
+std::vector<std::unique_ptr<Psram>> make_psram(Rt1062Memory& memory, uint32_t bytes) {
+  std::vector<std::unique_ptr<Psram>> chips;
+  for (uint32_t at = 0; at < bytes; at += Psram::kBytes) {
+    chips.push_back(std::make_unique<Psram>(store_at(memory, kPsramBase + at, Psram::kBytes)));
+  }
+  return chips;
+}
+
+FlexspiOptions flexspi_options(Rt1062Memory& memory, unsigned number) {
+  FlexspiOptions options;
+  options.number = number;
+  options.prefetch = [&memory, number](bool on) { memory.set_flexspi_prefetch(number - 1, on); };
+  return options;
+}
+
+FlexspiOptions flash_options(Rt1062Memory& memory, NorFlash& flash, const Timing& timing) {
+  FlexspiOptions options = flexspi_options(memory, 1);
+  options.chips[0] = &flash;
+  options.boot_values = Flexspi::rom_values(timing.flexspi_prefetch != 0);
+  return options;
+}
+
+FlexspiOptions psram_options(Rt1062Memory& memory,
+                             const std::vector<std::unique_ptr<Psram>>& psram) {
+  FlexspiOptions options = flexspi_options(memory, 2);
+  for (size_t i = 0; i < psram.size(); ++i) options.chips[i] = psram[i].get();
+  return options;
+}
+
+}  // namespace
+
+Peripherals::Devices::Devices(DeviceHost& host, Clocks& clocks, Rt1062Memory& memory,
+                              const BoardOptions& options, const Timing& timing,
+                              PeripheralHooks&& hooks)
+    : analog(host, clocks),
+      ccm(host, clocks, analog),
+      iomuxc(host),
+      gpr(host),
+      snvs_mux(host),
+      snvs_gpr(host),
+      dcdc(host),
+      ocotp(host, make_fuses({})),
+      snvs(host, clocks),
+      src(host),
+      gpc(host),
+      wdog1(host, clocks, 1),
+      wdog2(host, clocks, 2),
+      rtwdog(host, clocks),
+      trng(host, clocks, options.seed),
+      gpio(host),
+      pit(host, clocks),
+      adc1(host, clocks, 1, adc_signal(options)),
+      adc2(host, clocks, 2, adc_signal(options)),
+      flash(store_at(memory, kFlashBase, kFlashBytes)),
+      psram(make_psram(memory, options.psram_bytes)),
+      flexspi1(host, clocks, flash_options(memory, flash, timing)),
+      flexspi2(host, clocks, psram_options(memory, psram)),
+      usdhc1(host, clocks, 1),
+      usdhc2(host, clocks, 2),
+      enet1(host, clocks, 1),
+      enet2(host, clocks, 2) {
+  gpr.on_flexram([&memory](uint32_t gpr16, uint32_t gpr17) { memory.set_flexram(gpr16, gpr17); });
+  gpr.on_gpio_select(
+      [this](unsigned pair, uint32_t fast, Cycles now) { gpio.select_fast(pair, fast, now); });
+  snvs.on_power_off([off = std::move(hooks.power_off)](Cycles) { off(); });
+  const auto reset_by = [this, request = std::move(hooks.reset_request)](uint32_t cause) {
+    return [this, request, cause](Cycles) {
+      src.note_reset(cause);
+      request();
+    };
+  };
+  src.on_reset_request(reset_by(Src::kLockupOrSysResetReq));
+  wdog1.on_reset_request(reset_by(Src::kWdog));
+  wdog2.on_reset_request(reset_by(Src::kWdog));
+  rtwdog.on_reset_request(reset_by(Src::kWdog3));
+  for (unsigned number = 1; number <= kUarts; ++number) {
+    Lpuart::Output output;
+    if (options.uart_output) {
+      output = [number, to = options.uart_output](uint8_t byte, Cycles) { to(number, byte); };
+    }
+    uarts.push_back(std::make_unique<Lpuart>(host, clocks, number, std::move(output)));
+  }
+}
+
 Peripherals::Peripherals(DeviceHost& host, Clocks& clocks, Rt1062Memory& memory,
-                         const BoardOptions& options, PeripheralHooks hooks)
+                         const BoardOptions& options, const Timing& timing, PeripheralHooks hooks)
     : memory_(memory),
-      devices_(std::make_unique<Devices>(host, clocks, memory, options, std::move(hooks))) {
+      devices_(std::make_unique<Devices>(host, clocks, memory, options, timing, std::move(hooks))) {
   Devices& d = *devices_;
   add(d.analog, CcmAnalog::kBase, CcmAnalog::kSize);
   add(d.ccm, Ccm::kBase, Ccm::kSize);
-  add(d.pit, Pit::kBase, Pit::kSize);
   add(d.iomuxc, Iomuxc::kBase, Iomuxc::kSize);
   add(d.gpr, IomuxcGpr::kBase, IomuxcGpr::kSize);
   add(d.snvs_mux, IomuxcSnvs::kBase, IomuxcSnvs::kSize);
@@ -102,10 +201,29 @@ Peripherals::Peripherals(DeviceHost& host, Clocks& clocks, Rt1062Memory& memory,
   add(d.dcdc, Dcdc::kBase, Dcdc::kSize);
   add(d.ocotp, Ocotp::kBase, Ocotp::kSize);
   add(d.snvs, Snvs::kBase, Snvs::kSize);
+  add(d.src, Src::kBase, Src::kSize);
+  add(d.gpc, Gpc::kBase, Gpc::kSize);
+  add(d.wdog1, Wdog::kBase1, Wdog::kSize);
+  add(d.wdog2, Wdog::kBase2, Wdog::kSize);
+  add(d.rtwdog, Rtwdog::kBase, Rtwdog::kSize);
+  add(d.trng, Trng::kBase, Trng::kSize);
   for (unsigned bank = 1; bank <= GpioBanks::kBanks; ++bank) {
     attach(d.gpio.bank(bank), GpioBanks::base(bank), GpioBanks::kSize);
   }
   snapshots_.push_back([&d](Snapshot& s) { d.gpio.snapshot(s); });
+  add(d.pit, Pit::kBase, Pit::kSize);
+  add(d.adc1, Adc::kBase1, Adc::kSize);
+  add(d.adc2, Adc::kBase2, Adc::kSize);
+  add(d.flexspi1, Flexspi::kBase1, Flexspi::kSize);
+  add(d.flexspi2, Flexspi::kBase2, Flexspi::kSize);
+  snapshots_.push_back([&d](Snapshot& s) {
+    d.flash.snapshot(s);
+    for (const auto& chip : d.psram) chip->snapshot(s);
+  });
+  add(d.usdhc1, Usdhc::kBase1, Usdhc::kSize);
+  add(d.usdhc2, Usdhc::kBase2, Usdhc::kSize);
+  add(d.enet1, Enet::kBase1, Enet::kSize);
+  add(d.enet2, Enet::kBase2, Enet::kSize);
   for (const auto& uart : d.uarts) add(*uart, uart->base(), Lpuart::kSize);
   attach_gaps(host);
 }

@@ -9,6 +9,7 @@
 
 #include "core/device.h"
 #include "core/snapshot.h"
+#include "core/timing.h"
 #include "devices/clocks.h"
 #include "memory/memory_system.h"
 #include "millrace/board/board.h"
@@ -28,7 +29,7 @@ class Peripherals {
   // All outlive this. Attaches everything to `memory`, gaps in the peripheral space included:
   // what is not modelled reads 0, ignores writes and is reported.
   Peripherals(DeviceHost& host, Clocks& clocks, Rt1062Memory& memory, const BoardOptions& options,
-              PeripheralHooks hooks);
+              const Timing& timing, PeripheralHooks hooks);
   ~Peripherals();
 
   void reset();

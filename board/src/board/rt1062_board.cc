@@ -9,6 +9,7 @@
 
 #include "board/crash_report.h"
 #include "cpu/exception_number.h"
+#include "devices/adc_signal.h"
 
 namespace millrace::board {
 namespace {
@@ -34,6 +35,9 @@ std::unique_ptr<Board> Board::create(const Image& image, const BoardOptions& opt
     error->message = "timing profile: " + problem;
     return nullptr;
   }
+  AdcSignal signal;
+  if (!options.adc_signal.empty()) error->message = parse_adc_signal(options.adc_signal, &signal);
+  if (!error->message.empty()) return nullptr;
   auto board = std::make_unique<Rt1062Board>(image, options, timing);
   if (!board->boot(error)) return nullptr;
   return board;
@@ -51,7 +55,7 @@ Rt1062Board::Rt1062Board(const Image& image, const BoardOptions& options, const 
               timing_, events_),
       system_(events_, memory_, timing_),
       cpu_(memory_, system_, events_, options.timing ? &timing_ : nullptr),
-      peripherals_(*this, clocks_, memory_, options_,
+      peripherals_(*this, clocks_, memory_, options_, timing_,
                    {.reset_request =
                         [this] {
                           reset_requested_ = true;

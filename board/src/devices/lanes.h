@@ -9,7 +9,7 @@
 
 namespace millrace::board {
 
-// A DMA request line: `source` as numbered by the DMAMUX (IMXRT1060RM table 4-3). Level.
+// A DMA request line: `source` as numbered by the DMAMUX (IMXRT1060RM chapter 4). Level.
 using DmaLine = std::function<void(unsigned source, bool level)>;
 
 // An access of 1, 2 or 4 bytes as part of the 32-bit register that it falls into.

@@ -131,7 +131,7 @@ unsigned Lpuart::frame_bits() const {
   return 1 + data_bits() + parity + stop;
 }
 
-// The word as the receiver stores it: with PE the top bit is the parity (49.4.1.8).
+// The word as the receiver stores it: with PE the top bit is the parity (CTRL).
 uint16_t Lpuart::parity_word(uint16_t word) const {
   const unsigned bits = data_bits();
   word = static_cast<uint16_t>(word & ((1u << bits) - 1));
@@ -195,7 +195,7 @@ void Lpuart::end_transmit(uint64_t tick) {
   start_transmit(tick);
 }
 
-// The receiver sees the frame as it is sent; the pin is not used (49.3.5.2).
+// The receiver sees the frame as it is sent; the pin is not used (CTRL.LOOPS).
 void Lpuart::loop_back(uint8_t byte, uint64_t tick) {
   if ((registers_[kCtrl] & kRe) == 0) return;
   receiving_ = byte;
@@ -237,7 +237,7 @@ void Lpuart::start_receive(uint64_t tick) {
 void Lpuart::end_receive(uint64_t tick) {
   receive_end_ = kNone;
   const uint16_t word = parity_word(receiving_);
-  // While OR is set nothing is stored, even if there is room (49.4.1.7).
+  // While OR is set nothing is stored, even if there is room (STAT.OR).
   if ((flags_ & kOr) != 0 || receive_.count >= receive_depth()) {
     flags_ |= kOr;
   } else {
@@ -298,7 +298,7 @@ void Lpuart::update() {
   }
   const uint64_t due = std::min({transmit_end_, receive_end_, idle_at_, idle_full_at_});
   schedule_at(host_.events(), event_, due == kNone ? kNever : ticks_.when(due));
-  // DMAMUX sources (table 4-3): LPUART1, 3, 5, 7 TX are 2, 4, 6, 8; LPUART2, 4, 6, 8 66 and on.
+  // DMAMUX sources (chapter 4): LPUART1, 3, 5, 7 TX are 2, 4, 6, 8; LPUART2, 4, 6, 8 66 and on.
   if (!dma_) return;
   const unsigned source = (number_ % 2 != 0 ? 2 : 66) + 2 * ((number_ - 1) / 2);
   const bool transmit = (baud & kBaudTdmae) != 0 && (status_now & kTdre) != 0;
@@ -332,7 +332,7 @@ uint32_t Lpuart::read(uint32_t offset, unsigned size, Cycles now) {
       value = status();
       break;
     case kCtrl:
-      // TE and RE read as 1 until the frame in progress is done (49.4.1.8).
+      // TE and RE read as 1 until the frame in progress is done (CTRL).
       value = registers_[kCtrl] | (transmit_end_ != kNone ? kTe : 0) |
               (receive_end_ != kNone ? kRe : 0);
       break;

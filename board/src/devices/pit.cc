@@ -4,7 +4,7 @@
 // chained channel counts the expiries of the one before it by the same arithmetic.
 //
 // A counter goes from LDVAL to 0 and from there to LDVAL again: LDVAL + 1 ticks a period, and TIF
-// rises as it is loaded again (53.3.2.1).
+// rises as it is loaded again (chapter 53).
 #include "devices/pit.h"
 
 #include <algorithm>
@@ -166,7 +166,7 @@ uint32_t Pit::read(uint32_t offset, unsigned size, Cycles now) {
   settle(now);
   const Lanes lanes(offset, size);
   uint32_t value;
-  if (lanes.offset == kLtmr64h) {  // 53.4.1.3: holds the low half for the next read
+  if (lanes.offset == kLtmr64h) {  // LTMR64H holds the low half for the next read
     value = channels_[1].count;
     lifetime_low_ = channels_[0].count;
   } else if (lanes.offset == kLtmr64l) {

@@ -20,6 +20,8 @@ struct BoardOptions {
   std::string timing_profile;  // text of a profile (core/timing.h); empty: none
   uint64_t seed = 1;           // cache replacement, TRNG
   uint32_t psram_bytes = 0;    // 0, 8 or 16 MB
+  // What both ADCs see on every channel (devices/adc_signal.h); empty: 0 V.
+  std::string adc_signal;
   // A byte left LPUART1..8 (`uart` 1 to 8; the Teensy's Serial1 is 6).
   std::function<void(unsigned uart, uint8_t byte)> uart_output;
   std::function<void(uint8_t byte)> itm_output;  // stimulus port 0
