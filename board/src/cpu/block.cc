@@ -42,6 +42,33 @@ BlockEnd kind_of_end(const Insn& i) {
   }
 }
 
+// Whether the instruction can change nothing but registers and flags. Exclusives have a monitor.
+bool only_reads(Kind k) {
+  switch (k) {
+    case Kind::str:
+    case Kind::strb:
+    case Kind::strh:
+    case Kind::strd:
+    case Kind::stm:
+    case Kind::vstr:
+    case Kind::vstm:
+      return false;
+    case Kind::nop:
+    case Kind::mrs:
+      return true;
+    default:
+      return k > Kind::coprocessor && !(k >= Kind::ldrex && k <= Kind::clrex) &&
+             !(k >= Kind::svc && k <= Kind::isb);
+  }
+}
+
+// Odd, so that a sum of products with times can be undone; SplitMix64's last steps.
+uint64_t digest_factor(uint64_t x) {
+  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9u;
+  x = (x ^ (x >> 27)) * 0x94D049BB133111EBu;
+  return (x ^ (x >> 31)) | 1;
+}
+
 }  // namespace
 
 BlockCache::BlockCache(MemorySystem& memory, const Timing* timing)
@@ -137,6 +164,7 @@ void BlockCache::fetch_failed(Block* block, AccessFault fault) {
   op.handler = fault == AccessFault::mpu_execute || fault == AccessFault::mpu_data ? &op_fetch_mpu
                                                                                    : &op_fetch_bus;
   op.imm = block->address;
+  block->only_reads = false;
   op.itstate = static_cast<uint8_t>(block->key >> 32);
   block->count = 1;
   block->cycles = 1;
@@ -157,6 +185,8 @@ void BlockCache::build(Block* block) {
   block->first_use.fill(127);
   block->count = 0;
   block->line_count = 0;
+  block->only_reads = true;
+  block->digest_factor = digest_factor(block->address);
   std::vector<Insn> insns;
   uint32_t address = block->address;
   const uint32_t page_end = (address & ~(kPageBytes - 1)) + kPageBytes;
@@ -190,6 +220,7 @@ void BlockCache::build(Block* block) {
     place.itstate = static_cast<uint8_t>(itstate);
     place.index = static_cast<uint8_t>(insns.size());
     insns.push_back(i);
+    block->only_reads &= only_reads(i.kind);
     lower(i, place, &block->ops);
     block->code.push_back(first);
     if (i.size == 4) {

@@ -62,6 +62,7 @@ class BranchPredictor {
     returns_ = {};
     top_ = 0;
   }
+  friend bool operator==(const BranchPredictor&, const BranchPredictor&) = default;
 
  private:
   static constexpr uint32_t kMaxTargets = 1024;
@@ -70,6 +71,7 @@ class BranchPredictor {
   struct Target {
     uint32_t pc = 1;
     uint32_t target = 0;
+    friend bool operator==(const Target&, const Target&) = default;
   };
 
   // Of the largest power of two that is not above `entries`.

@@ -141,8 +141,7 @@ inline bool Cpu::start_block() {
       charge_fetch(*block);
     }
   }
-  digest_ = (digest_ ^ block->address ^ (block_time_ << 20)) * 0x9FB21C651E98DF25u;
-  digest_ ^= digest_ >> 29;
+  digest_ += block->digest_factor * (block_time_ + 1);
   return true;
 }
 
@@ -178,6 +177,7 @@ CpuStop Cpu::execute(Cycles until, bool single) {
   CpuStop stop = CpuStop::cycles;
   dirty_ = true;
   skip_breakpoint_ = true;
+  watch_.on = false;  // whoever called may have changed anything
   const uint64_t before = instructions_;
   for (;;) {
     if (dirty_ || now() >= deadline_) {
@@ -187,6 +187,13 @@ CpuStop Cpu::execute(Cycles until, bool single) {
       }
       if (single && (instructions_ != before || now() != at)) {
         return CpuStop::stepped;
+      }
+      if (!single) {
+        if (watch_.on || now() >= watch_at_) {
+          watch_idle();
+        } else {
+          deadline_ = std::min(deadline_, watch_at_);
+        }
       }
     }
     if (cursor_ == nullptr && !start_block()) {
@@ -252,6 +259,7 @@ bool Cpu::prepare(Cycles until, CpuStop* stop) {
 void Cpu::run_events() {
   const Cycles time = now();
   while (events_.next() <= time) {
+    ++events_run_;
     events_.advance(std::max(events_.next(), events_.now()));
     events_.run_due();
   }

@@ -13,6 +13,7 @@
 #include "cpu/block.h"
 #include "cpu/branch_predictor.h"
 #include "cpu/host_bytes.h"
+#include "cpu/idle_watch.h"
 #include "cpu/op.h"
 #include "cpu/state.h"
 #include "cpu/system_control.h"
@@ -29,13 +30,6 @@ enum class CpuStop : uint8_t {
   locked_up,
   reset,   // SYSRESETREQ
   asleep,  // nothing scheduled could ever wake it
-};
-
-// Stall cycles by cause; instructions and time are Cpu's.
-struct CpuCounters {
-  uint64_t fetch_flash = 0, fetch_ocram = 0, data_flash = 0, data_ocram = 0;
-  uint64_t peripheral = 0, barrier = 0, branch = 0, operand = 0, exception = 0, asleep = 0;
-  uint64_t branches = 0, mispredicts = 0;
 };
 
 struct Watchpoint {
@@ -80,6 +74,7 @@ class Cpu {
   uint64_t instructions() const { return instructions_; }
   const CpuCounters& counters() const { return counters_; }
   uint64_t blocks_decoded() const { return blocks_.decoded(); }
+  // A sum over the blocks executed: a factor made of the block's address times the time.
   uint64_t trace_digest() const { return digest_; }
   bool asleep() const { return sleep_ != Sleep::none; }
 
@@ -91,6 +86,10 @@ class Cpu {
   // or if it says false: CpuStop::breakpoint with `halting_debug`, else the fault.
   std::function<bool(Cpu&, uint8_t imm)> bkpt_hook;
   bool halting_debug = false;
+  // Loops that wait are skipped (idle.cc). Changes nothing but the time that execution takes; off
+  // while `trace` is set.
+  bool skip_idle_loops = true;
+  uint64_t skipped_rounds() const { return skipped_rounds_; }
   // Each block about to execute and the time, before its instructions are fetched.
   std::function<void(const Block& block, Cycles at)> trace;
   // Of the instruction whose access to a peripheral or the system space is under way.
@@ -190,6 +189,16 @@ class Cpu {
   bool begin_access(const Op* op, uint32_t address, AccessKind kind, bool* device, Cycles* at);
   Access finish_access(uint32_t address, uint32_t stall, bool device);
 
+  // idle.cc
+  void watch_idle();
+  void watch_boundary();
+  void end_watch(bool found);
+  void begin_round(bool in_full);
+  bool reads_counter() const;
+  bool same_state(uint64_t varying) const;
+  uint64_t rounds_to_skip() const;
+  void skip_rounds(uint64_t rounds);
+
   MemorySystem& memory_;
   SystemControl& system_;
   EventQueue& events_;
@@ -229,6 +238,13 @@ class Cpu {
   uint32_t pages_seen_ = 0;
   uint64_t instructions_ = 0;
   uint64_t digest_ = 0x9E3779B97F4A7C15u;
+  uint64_t events_run_ = 0;  // times that events were due
+  uint64_t device_accesses_ = 0;
+  uint32_t device_address_ = 0;  // of the last one
+  Cycles watch_at_ = 0;          // when to look for an idle loop next
+  Cycles watch_interval_ = 0;
+  uint64_t skipped_rounds_ = 0;
+  IdleWatch watch_;
   CpuCounters counters_;
   std::vector<Watchpoint> watchpoints_;
 };

@@ -95,6 +95,8 @@ Access Cpu::finish_access(uint32_t address, uint32_t stall, bool device) {
     }
   }
   if (device) {
+    ++device_accesses_;
+    device_address_ = address;
     dirty_ = true;
     return Access::done_stop;
   }

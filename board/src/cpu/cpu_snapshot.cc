@@ -69,6 +69,8 @@ void Cpu::snapshot(Snapshot& s) {
   pages_seen_ = memory_.pages_changed();
   stop_requested_ = raised_ = breakpoint_hit_ = watch_hit_ = invalid_state_ = false;
   exc_return_ = 0;
+  watch_.on = false;
+  watch_at_ = watch_interval_ = 0;
   dirty_ = true;
 }
 

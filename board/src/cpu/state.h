@@ -59,6 +59,7 @@ struct CpuState {
     r[13] = other_sp;
     other_sp = sp;
   }
+  friend bool operator==(const CpuState&, const CpuState&) = default;
 };
 
 }  // namespace millrace::board

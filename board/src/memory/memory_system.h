@@ -139,6 +139,17 @@ class MemorySystem {
     static_cast<void>(last);
     attributes_changed();
   }
+  // What accesses have counted so far, for loops of which many equal rounds are skipped (cpu/idle.h):
+  // a round that changes `other` is not like the next. repeat() counts rounds that were skipped.
+  struct Activity {
+    uint64_t icache_hits = 0, dcache_hits = 0, peripheral_stalls = 0;
+    uint64_t other = 0;
+  };
+  virtual Activity activity() const { return {}; }
+  virtual void repeat(const Activity& round, uint64_t times) {
+    static_cast<void>(round);
+    static_cast<void>(times);
+  }
   // The clock controller changed the core clock or those of FlexSPI1 (flash) and FlexSPI2 (PSRAM).
   virtual void set_clocks(uint32_t core_khz, uint32_t flexspi1_khz, uint32_t flexspi2_khz) {
     static_cast<void>(core_khz);

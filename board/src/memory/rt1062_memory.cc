@@ -22,6 +22,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 
 namespace millrace::board {
 
@@ -185,6 +186,28 @@ bool Rt1062Memory::debug_write(uint32_t address, const uint8_t* in, uint32_t siz
 void Rt1062Memory::count_evictions_by_set(bool on) {
   icache_evictions_.assign(on ? InstructionCache::kSets : 0, 0);
   dcache_evictions_.assign(on ? DataCache::kSets : 0, 0);
+}
+
+MemorySystem::Activity Rt1062Memory::activity() const {
+  Activity a;
+  a.icache_hits = counts_.icache.hits;
+  a.dcache_hits = counts_.dcache.hits;
+  a.peripheral_stalls = counts_.peripheral_stalls;
+  for (const CacheCounter* c : {&counts_.icache, &counts_.dcache}) {
+    a.other += c->misses + c->evictions + c->writebacks;
+  }
+  for (const auto* stalls :
+       {&counts_.icache_stalls, &counts_.dcache_stalls, &counts_.uncached_stalls}) {
+    a.other = std::accumulate(stalls->begin(), stalls->end(), a.other);
+  }
+  a.other += counts_.store_buffer_stalls;
+  return a;
+}
+
+void Rt1062Memory::repeat(const Activity& round, uint64_t times) {
+  counts_.icache.hits += round.icache_hits * times;
+  counts_.dcache.hits += round.dcache_hits * times;
+  counts_.peripheral_stalls += round.peripheral_stalls * times;
 }
 
 void Rt1062Memory::reset() {

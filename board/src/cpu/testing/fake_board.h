@@ -57,11 +57,14 @@ class FlatMemory : public MemorySystem {
   uint32_t line_stall = 0;  // of every fetch_line()
   std::vector<std::pair<uint32_t, Cycles>> device_accesses;
   std::function<void()> on_device_store;
+  std::function<uint32_t(uint32_t address, Cycles at)> on_device_load;
+  uint32_t device_stall = 0;  // of that
   uint64_t slow_accesses = 0;
 
   LoadResult load(uint32_t address, unsigned size, bool, Cycles at_time) override {
     ++slow_accesses;
     if (is_device(address)) {
+      if (on_device_load) return {.value = on_device_load(address, at_time), .stall = device_stall};
       device_accesses.emplace_back(address, at_time);
       return {.value = 0x12345678, .stall = stall};
     }

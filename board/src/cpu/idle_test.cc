@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: Apache-2.0
+// Skipping rounds of loops that wait is compared with executing them: registers, time, counters and
+// digest after every slice.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <memory>
+#include <random>
+
+#include "cpu/testing/fake_board.h"
+
+namespace millrace::board {
+namespace {
+
+using testing::FakeBoard;
+using Code = std::vector<uint16_t>;
+
+constexpr uint32_t kData = 0x20000000;
+constexpr uint32_t kDwt = 0xE0001000;
+constexpr uint32_t kHandler = 0x400;
+
+// r2 is the DWT, r4 the data.
+Code bcond(unsigned cond, size_t from, size_t to) {
+  const int offset = static_cast<int>(to) - static_cast<int>(from) - 2;
+  return {static_cast<uint16_t>(0xD000 | cond << 8 | (offset & 0xFF))};
+}
+uint16_t branch(size_t from, size_t to) {
+  const int offset = static_cast<int>(to) - static_cast<int>(from) - 2;
+  return static_cast<uint16_t>(0xE000 | (offset & 0x7FF));
+}
+
+// A board whose cycle counter runs from `start`, and whose events change a variable, or interrupt.
+struct Board {
+  Board(const Timing* timing, bool skip, const Code& code, uint32_t start, uint32_t seed)
+      : board(timing), random(seed), alarm(&Board::ring, this) {
+    board.memory.on_device_load = [start](uint32_t address, Cycles at) {
+      return address == kDwt + 4 ? start + static_cast<uint32_t>(at) : 0;
+    };
+    board.memory.device_stall = seed % 3;
+    board.memory.set_halfwords(kHandler, {0xF108, 0x0801, 0x4770} /* add r8, #1; bx lr */);
+    board.load(code);
+    board.r(2) = kDwt;
+    board.r(4) = kData;
+    board.cpu.skip_idle_loops = skip;
+    next();
+  }
+  void next() { board.events.schedule(alarm, board.events.now() + 1 + random() % 30000); }
+  static void ring(void* self, Cycles) {
+    Board& b = *static_cast<Board*>(self);
+    b.board.memory.set_word(kData, b.board.memory.word(kData) + 1);
+    if (b.random() % 2 == 0) b.board.system.pending_handler = kHandler;
+    b.next();
+  }
+
+  FakeBoard board;
+  std::mt19937 random;
+  Event alarm;
+};
+
+// Runs the code both ways in equal slices. Returns the rounds skipped.
+uint64_t compare(const Timing* timing, const Code& code, const std::array<uint32_t, 13>& registers,
+                 uint32_t start, uint32_t seed) {
+  Board skips(timing, true, code, start, seed);
+  Board plain(timing, false, code, start, seed);
+  for (Board* b : {&skips, &plain}) {
+    for (unsigned k = 0; k < 13; ++k) {
+      if (k != 2 && k != 4) b->board.r(k) = registers[k];
+    }
+  }
+  std::mt19937 random(seed + 1);
+  for (Cycles until = 0; until < 200000;) {
+    until += 1 + random() % (seed % 2 == 0 ? 60000 : 3000);
+    const CpuStop stop = skips.board.cpu.run(until);
+    EXPECT_EQ(stop, plain.board.cpu.run(until));
+    const Cpu& a = skips.board.cpu;
+    const Cpu& b = plain.board.cpu;
+    EXPECT_TRUE(a.state == b.state) << "registers differ";
+    EXPECT_EQ(a.now(), b.now());
+    EXPECT_EQ(a.instructions(), b.instructions());
+    EXPECT_EQ(a.trace_digest(), b.trace_digest());
+    EXPECT_TRUE(a.counters() == b.counters()) << "counters differ";
+    if (::testing::Test::HasFailure()) {
+      ADD_FAILURE() << "seed " << seed << " until " << until << " code "
+                    << ::testing::PrintToString(code);
+      break;
+    }
+    if (stop != CpuStop::cycles) break;
+  }
+  EXPECT_EQ(plain.board.cpu.skipped_rounds(), 0u);
+  return skips.board.cpu.skipped_rounds();
+}
+
+// while (*r4 < r5) {}
+const Code kWaitForVariable = {0x6820, 0x42A8, 0xD3FC} /* l: ldr r0, [r4]; cmp r0, r5; bcc l */;
+// while (CYCCNT - r1 < r0) {}
+const Code kWaitForTime = {0x6853, 0x1A5B, 0x4283,
+                           0xD3FB} /* l: ldr r3, [r2, #4]; subs r3, r3, r1; cmp r3, r0; bcc l */;
+
+TEST(Idle, WaitingForAVariableIsSkipped) {
+  const Timing timing;
+  for (const Timing* t : {static_cast<const Timing*>(nullptr), &timing}) {
+    // 200,000 cycles at no more than 5 a round; some 10 events stop the skipping for 1024 cycles.
+    EXPECT_GT(compare(t, kWaitForVariable, {0, 0, 0, 0, 0, 1000000}, 0, 4), 25000u);
+  }
+}
+
+TEST(Idle, WaitingForTimeIsSkippedAndEndsOnTime) {
+  const Timing timing;
+  for (const uint32_t start : {0u, 0xFFFFFF00u, 0x7FFFFFF0u, 0xFFFF0000u}) {
+    EXPECT_GT(compare(&timing, kWaitForTime, {150000, start}, start, 4), 15000u);
+  }
+}
+
+TEST(Idle, ALoopThatIsLeftRightAfterASkip) {
+  const Timing timing;
+  for (uint32_t n = 1500; n < 1540; ++n) {
+    compare(&timing, kWaitForTime, {n, 0}, 0, 2);
+  }
+}
+
+TEST(Idle, AVariableChangedWhileTheLoopIsWatched) {
+  // The event comes in any cycle of the rounds that are watched.
+  const Timing timing;
+  for (uint32_t when = 1; when < 60; ++when) {
+    auto run = [&](bool skip) {
+      auto b = std::make_unique<FakeBoard>(&timing);
+      b->cpu.skip_idle_loops = skip;
+      b->load(kWaitForVariable);
+      b->r(4) = kData;
+      b->r(5) = 1;
+      Event event(
+          [](void* self, Cycles) { static_cast<FakeBoard*>(self)->memory.set_word(kData, 1); },
+          b.get());
+      b->events.schedule(event, when);
+      EXPECT_EQ(b->cpu.run(100000), CpuStop::breakpoint);
+      return b;
+    };
+    const auto a = run(true);
+    const auto b = run(false);
+    EXPECT_EQ(a->cpu.now(), b->cpu.now());
+    EXPECT_LT(a->cpu.now(), when + 40u);
+    EXPECT_EQ(a->cpu.trace_digest(), b->cpu.trace_digest());
+  }
+}
+
+TEST(Idle, LoopsThatStoreOrCountAreNotSkipped) {
+  EXPECT_EQ(compare(nullptr, {0x6020, 0xE7FD} /* l: str r0, [r4]; b l */, {}, 0, 2), 0u);
+  EXPECT_EQ(compare(nullptr, {0x3001, 0xE7FD} /* l: adds r0, #1; b l */, {}, 0, 2), 0u);
+  EXPECT_EQ(
+      compare(nullptr, {0x6813, 0x1A5B, 0x4283, 0xD3FB} /* l: ldr r3, [r2]; subs r3, r3, r1; cmp r3,
+                                                           r0; bcc l: not the counter */
+              ,
+              {1000, 0}, 0, 2),
+      0u);
+}
+
+// A loop with random instructions around the essential ones; then back to where it began, with the
+// time taken anew.
+Code random_loop(std::mt19937& random) {
+  const auto pick = [&random](uint32_t n) { return static_cast<uint16_t>(random() % n); };
+  Code code = {0x6851};  // ldr r1, [r2, #4]
+  const size_t head = code.size();
+  const auto filler = [&] {
+    switch (pick(12)) {
+      case 0:
+        code.push_back(static_cast<uint16_t>(0x2600 | pick(256)));  // movs r6, #imm
+        break;
+      case 1:
+        code.push_back(0x462F);  // mov r7, r5
+        break;
+      case 2:
+        code.push_back(0x6867);  // ldr r7, [r4, #4]
+        break;
+      case 3:
+        code.push_back(0xBF00);  // nop
+        break;
+      case 4:
+        code.insert(code.end(), {0xEB06, 0x0747});  // add.w r7, r6, r7, lsl #1
+        break;
+      case 5:
+        if (pick(8) == 0) code.push_back(0x3601);  // adds r6, #1: each round differs
+        break;
+      case 6:
+        if (pick(4) == 0) code.push_back(0xE7FF);  // b to the next: two blocks
+        break;
+      case 7:
+        if (pick(4) == 0) code.push_back(0x18FF);  // adds r7, r7, r3
+        break;
+      default:
+        break;
+    }
+  };
+  const auto add = [&](uint16_t h) {
+    filler();
+    code.push_back(h);
+  };
+  switch (pick(9)) {
+    case 0:                      // a variable
+      add(0x6820), add(0x42A8);  // ldr r0, [r4]; cmp r0, r5
+      break;
+    case 1:
+      add(0x6853), add(0x1A5B), add(0x4283);  // ldr r3, [r2, #4]; subs r3, r3, r1; cmp r3, r0
+      break;
+    case 2:
+      add(0x6853), add(0x1ACB), add(0x4283);  // ...; subs r3, r1, r3; cmp r3, r0
+      break;
+    case 3:
+      add(0x6853), add(0x4283);  // cmp r3, r0
+      break;
+    case 4:
+      add(0x6853), add(0x4298);  // cmp r0, r3
+      break;
+    case 5:
+      add(0x6853), add(0x1A1B);  // subs r3, r3, r0
+      break;
+    case 6:
+      add(0x6853), add(0x1AC3);  // subs r3, r0, r3
+      break;
+    case 7:
+      add(0x6853), add(0x1A5D), add(0x462E),
+          add(0x4286);  // subs r5, r3, r1; mov r6, r5; cmp r6, r0
+      break;
+    default:
+      add(0x6853), add(0x425B), add(0x3307), add(0x4283);  // rsbs r3, r3, #0; adds r3, #7; cmp
+      break;
+  }
+  const Code back = bcond(pick(14), code.size(), head);
+  code.insert(code.end(), back.begin(), back.end());
+  code.insert(code.end(), {0xF109, 0x0901});  // add r9, #1
+  code.push_back(branch(code.size(), 0));
+  return code;
+}
+
+TEST(Idle, RandomLoopsAndEventsAreAsIfExecuted) {
+  std::mt19937 random(20261130);
+  const Timing timing;
+  unsigned skipping = 0;
+  for (uint32_t seed = 0; seed < 400; ++seed) {
+    const Code code = random_loop(random);
+    std::array<uint32_t, 13> registers{};
+    for (uint32_t& r : registers) {
+      r = static_cast<uint32_t>(random());
+      if (random() % 4 != 0) r %= 60000;
+    }
+    const uint32_t starts[] = {0, static_cast<uint32_t>(random()), 0xFFFF8000, 0x7FFF8000};
+    const uint32_t start = starts[random() % 4];
+    skipping += compare(seed % 4 == 0 ? nullptr : &timing, code, registers, start, seed) != 0;
+    if (HasFailure()) return;
+  }
+  EXPECT_GT(skipping, 100u);  // it is not that nothing is ever skipped
+}
+
+}  // namespace
+}  // namespace millrace::board
