@@ -22,7 +22,6 @@ constexpr uint32_t kIntStatus = 0xAC;
 constexpr uint32_t kResetDefaults = 1u << 6;  // MCTL
 constexpr uint32_t kFrequencyValid = 1u << 9;
 constexpr uint32_t kEntropyValid = 1u << 10;
-constexpr uint32_t kError = 1u << 12;
 constexpr uint32_t kOkToStop = 1u << 13;
 constexpr uint32_t kProgram = 1u << 16;
 constexpr uint32_t kNoProgram = 2;    // SEC_CFG
