@@ -228,6 +228,7 @@ TEST(BootRom, WhatDoesNotFitIsTold) {
       "bytes of flash (make the image smaller)");
   EXPECT_EQ(plan.start, StartKind::none);
   EXPECT_TRUE(plan.ivt);
+  EXPECT_EQ(plan_of(bootable_flash(0x800000)).error, "");
   Image image = image_at(kFlash, bootable_flash());
   image.segments.push_back({0x70000000, {1}});
   image.segments.push_back({0x80000000, {1, 2}});
@@ -265,6 +266,12 @@ TEST(BootRom, RamImageStartsThroughItsVectorTable) {
   EXPECT_THAT(plan_boot(image).error, HasSubstr("no vector table"));
   image.entry = 0x20200010;
   EXPECT_EQ(plan_boot(image).vtor, 0x20200180u);
+  // The entry decides between two tables.
+  put32(&image.segments[0].bytes, 0, 0x20010000);
+  put32(&image.segments[0].bytes, 4, 0x20200021);
+  EXPECT_EQ(plan_boot(image).vtor, 0x20200180u);
+  image.entry = 0;
+  EXPECT_EQ(plan_boot(image).vtor, 0x20200000u);
   put32(&bytes, 0, 0);
   EXPECT_THAT(plan_boot(image_at(0, bytes)).error, HasSubstr("nothing of it is in flash"));
   EXPECT_THAT(plan_boot(Image()).error, HasSubstr("holds nothing to load"));

@@ -156,18 +156,19 @@ TEST(ElfImage, SymbolsAreThoseWithAnAddressInMemory) {
 
 TEST(ElfImage, BuildIdIsFoundAmongOtherNotes) {
   std::vector<uint8_t> notes;
-  append32(&notes, 5);  // name "abcd\0", padded to 8; no bytes
-  append32(&notes, 0);
+  append32(&notes, 5);  // name "abcd\0" padded to 8, 1 byte padded to 4
+  append32(&notes, 1);
   append32(&notes, 3);
   append32(&notes, 0x64636261);
   append32(&notes, 0);
+  append32(&notes, 0x77);
   append32(&notes, 4);  // name "GNU\0", 3 bytes, type 3
   append32(&notes, 3);
   append32(&notes, 3);
   append32(&notes, 0x00554E47);
   append32(&notes, 0x00EF0A01);
   EXPECT_EQ(parsed(teensy_like().other(".note.gnu.build-id", 7, notes).build()).build_id, "010aef");
-  put32(&notes, 24, 4000);  // longer than the section
+  put32(&notes, 28, 4000);  // longer than the section
   EXPECT_EQ(parsed(teensy_like().other(".note.gnu.build-id", 7, notes).build()).build_id, "");
 }
 
@@ -216,6 +217,15 @@ TEST(ElfImage, SegmentsThatCannotBeAreRefused) {
   EXPECT_EQ(with_word(itcm + 12, 0x60000003),
             "a.elf: segments 1 and 2 both store the byte at 0x60000003 (give each section its own "
             "load address)");
+}
+
+TEST(ElfImage, SegmentMayEndWithTheAddressSpace) {
+  const Image image = parsed(ElfBuilder(0x60000001)
+                                 .section(".text", 0x60000000, 0x60000000, {1, 2})
+                                 .section(".last", 0xFFFFFFFC, 0xFFFFFFFC, {1, 2, 3, 4})
+                                 .build());
+  EXPECT_EQ(image.segments.size(), 1u);
+  EXPECT_THAT(image.notes, ElementsAre(HasSubstr("4 bytes at 0xFFFFFFFC")));
 }
 
 TEST(ElfImage, NothingToLoadIsRefused) {
