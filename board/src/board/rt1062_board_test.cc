@@ -133,6 +133,16 @@ TEST(Board, ExecutionFromWhereThereIsNoMemoryIsNamed) {
   EXPECT_THAT(stop.detail, HasSubstr("no-execute at 0x50000000"));
 }
 
+TEST(Board, ExecutionInTheLastPageOfTheAddressSpaceFaults) {
+  // ldr r0, [pc, #0]; bx r0; .word 0xFFFFFFDF: no EXC_RETURN in thread mode
+  FlashImage flash{0x4800, 0x4700, 0xFFDF, 0xFFFF};
+  flash.vector(3, 0x60002200);
+  flash.halfwords(0x60002200, {0xE7FE /* b . */});
+  auto board = make(flash);
+  EXPECT_EQ(board->run_until(100000).reason, StopReason::cycles);
+  EXPECT_THAT(board->fault_state(), HasSubstr("no-execute at 0xFFFFFFDE"));
+}
+
 TEST(Board, SleepWithoutAWakerEnds) {
   auto board = make(FlashImage{0xBF30 /* wfi */, 0xE7FE});
   EXPECT_EQ(board->run_until(1'000'000'000).reason, StopReason::asleep);

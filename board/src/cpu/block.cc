@@ -189,11 +189,12 @@ void BlockCache::build(Block* block) {
   block->digest_factor = digest_factor(block->address);
   std::vector<Insn> insns;
   uint32_t address = block->address;
+  // 0 for the last page of the address space, whose end does not fit.
   const uint32_t page_end = (address & ~(kPageBytes - 1)) + kPageBytes;
   if (std::find(breakpoints_.begin(), breakpoints_.end(), address) != breakpoints_.end()) {
     block->flags |= Block::kBreakpoint;
   }
-  while (address < page_end && address >= block->address) {
+  while (address - block->address < page_end - block->address) {
     if (insns.size() >= kMaxInstructions && (itstate & 15) == 0) {
       break;
     }
