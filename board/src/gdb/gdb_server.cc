@@ -56,6 +56,8 @@ std::string words_of(const StopInfo& stop) {
       return "locked up: " + stop.detail + "\n";
     case StopReason::fault_loop:
       return "the same fault again and again: " + stop.detail + "\n";
+    case StopReason::requested:
+      return stop.detail.empty() ? "" : "in a fault handler: " + stop.detail + "\n";
     case StopReason::asleep:
       return "asleep (WFI or WFE), and nothing is scheduled that could ever wake it\n";
     default:
@@ -288,6 +290,7 @@ void GdbServer::receive(std::span<const uint8_t> bytes) {
       StopInfo stop;
       stop.reason = StopReason::requested;
       stop.pc = p.board.read_register(15);
+      stop.detail = p.board.fault_state();
       p.on_stop(stop);
     } else if (event == PacketEvent::nak) {
       p.send_again = p.acknowledge;

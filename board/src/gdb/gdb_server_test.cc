@@ -304,6 +304,16 @@ TEST_F(GdbServerTest, ACoreThatCannotGoOnIsASegmentationFaultWithText) {
   EXPECT_EQ(said[1], "T05thread:1;");
 }
 
+TEST_F(GdbServerTest, CtrlCInAFaultHandlerSaysWhatBroughtItThere) {
+  board.fault = "a division by zero at main+0x12";
+  ask_all("c");
+  server.run(100);
+  const std::vector<std::string> said = payloads(raw("\x03"));
+  ASSERT_EQ(said.size(), 2u);
+  EXPECT_EQ(text_of(said[0]), "in a fault handler: a division by zero at main+0x12\n");
+  EXPECT_EQ(said[1], "T02thread:1;");
+}
+
 TEST_F(GdbServerTest, AnExitEndsWithItsCode) {
   board.stop_at(5, StopReason::exited).exit_code = 0x107;
   EXPECT_THAT(resume("c"), ElementsAre("W07"));
@@ -384,6 +394,7 @@ TEST_F(GdbServerTest, MonitorCommandsAnswerInText) {
   EXPECT_THAT(monitor("stats"), HasSubstr("LPSPI4+0x014 (0x403a0014), 3 reads"));
   EXPECT_THAT(monitor(" reset halt"), HasSubstr("pc 0x60000000"));
   EXPECT_EQ(board.resets, 1u);
+  EXPECT_EQ(monitor("fault"), "the firmware is in no fault handler\n");
   EXPECT_THAT(monitor("sesame"), StartsWith("there is no such command"));
   EXPECT_THAT(monitor(""), StartsWith("there is no such command"));
   EXPECT_EQ(ask("qRcmd,6"), "E16");

@@ -30,6 +30,11 @@ std::string reset(Board& board) {
       board.read_register(15));
 }
 
+std::string fault(Board& board) {
+  const std::string text = board.fault_state();
+  return (text.empty() ? "the firmware is in no fault handler" : text) + "\n";
+}
+
 std::string cache_line(std::string_view name, const CacheCounts& cache) {
   return fmt::format("{}: {} hits, {} misses, {} evictions, {} write-backs\n", name, cache.hits,
                      cache.misses, cache.evictions, cache.writebacks);
@@ -72,6 +77,7 @@ std::string help(Board& board);
 
 constexpr Command kCommands[] = {
     {"cycles", "time since power-on", cycles},
+    {"fault", "what brought the firmware into its fault handler", fault},
     {"help", "this list", help},
     {"reset", "reset the chip and stop at the first instruction; memories keep their content",
      reset},

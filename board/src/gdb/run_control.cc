@@ -7,6 +7,8 @@
 // handler.
 #include "gdb/run_control.h"
 
+#include <utility>
+
 namespace millrace::board::gdb {
 namespace {
 
@@ -22,11 +24,14 @@ uint32_t exception_of(const Board& board) { return board.read_register(kXpsr) & 
 void RunControl::reset() {
   kind_ = Kind::go;
   in_interrupt_ = false;
+  done_ = false;
   bkpt_.reset();
+  watch_.reset();
 }
 
 void RunControl::start() {
   leave_bkpt();
+  watch_.reset();
   kind_ = Kind::go;
 }
 
@@ -38,6 +43,17 @@ void RunControl::start_step(uint32_t from, uint32_t to) {
   level_ = exception_of(board_);
   step_pc_ = board_.read_register(kPc);
   in_interrupt_ = false;
+  done_ = step_was_done(from, to);
+  watch_.reset();
+}
+
+// gdb believes that an Arm core stops before the access that a watchpoint is for: it takes its
+// watchpoints out, steps, and compares the values then. This board, like the chip, stops behind the
+// instruction, so there is nothing to step any more. Stepping would show the user the place one
+// instruction late, which is outside of the handler if an interrupt handler ends with a store.
+bool RunControl::step_was_done(uint32_t from, uint32_t to) const {
+  return watch_ && from == to && watch_->pc == step_pc_ &&
+         points_.watch_text(watch_->watch_address).empty();
 }
 
 // The board stops before a BKPT, again and again; a person who continues wants to get past it.
@@ -53,6 +69,11 @@ std::optional<StopInfo> RunControl::run(uint64_t cycles) {
     const StopInfo info = board_.run_until(until);
     if (info.reason == StopReason::cycles) return std::nullopt;
     return stopped(info);
+  }
+  if (std::exchange(done_, false)) {
+    StopInfo info;
+    info.pc = step_pc_;
+    return info;
   }
   while (board_.cycles() < until) {
     if (const std::optional<StopInfo> info = step_once()) return stopped(*info);
@@ -92,6 +113,7 @@ bool RunControl::interrupts(uint32_t exception) const {
 
 StopInfo RunControl::stopped(StopInfo info) {
   if (info.reason == StopReason::breakpoint && !points_.has_breakpoint(info.pc)) bkpt_ = info.pc;
+  if (info.reason == StopReason::watchpoint) watch_ = info;
   return info;
 }
 

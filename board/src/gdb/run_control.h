@@ -28,16 +28,20 @@ class RunControl {
   std::optional<StopInfo> step_once();
   bool interrupts(uint32_t exception) const;
   void leave_bkpt();
+  bool step_was_done(uint32_t from, uint32_t to) const;
   StopInfo stopped(StopInfo info);
 
   Board& board_;
   const StopPoints& points_;
   Kind kind_ = Kind::go;
   uint32_t from_ = 0, to_ = 0;
-  uint32_t level_ = 0;            // exception number where the step began
-  uint32_t step_pc_ = 0;          // of the instruction to be stepped
-  bool in_interrupt_ = false;     // that came between
-  std::optional<uint32_t> bkpt_;  // pc of the BKPT that stopped the board last
+  uint32_t level_ = 0;         // exception number where the step began
+  uint32_t step_pc_ = 0;       // of the instruction to be stepped
+  bool done_ = false;          // the step is no step, see step_was_done()
+  bool in_interrupt_ = false;  // that came between
+  // The last stop, until the board runs again.
+  std::optional<uint32_t> bkpt_;   // at a BKPT with this pc
+  std::optional<StopInfo> watch_;  // at a watchpoint
 };
 
 }  // namespace millrace::board::gdb

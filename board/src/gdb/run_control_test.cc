@@ -159,5 +159,27 @@ TEST_F(RunControlTest, ABkptIsLeftWhenGoingOn) {
   EXPECT_EQ(pc(), kCode + 100);
 }
 
+// As gdb does it: the watchpoint is taken out for the step over the access.
+TEST_F(RunControlTest, TheStepBehindAWatchpointWasDoneAlready) {
+  points.insert(PointKind::write, 0x20000010, 4);
+  for (const bool taken_out : {true, false}) {
+    board.stop_at(board.now + 5, StopReason::watchpoint).watch_address = 0x20000010;
+    control.start();
+    ASSERT_TRUE(control.run(100));
+    const uint32_t at = pc();
+    if (taken_out) points.remove(PointKind::write, 0x20000010, 4);
+    control.start_step(0, 0);
+    auto stop = control.run(100);
+    ASSERT_TRUE(stop);
+    EXPECT_EQ(stop->reason, StopReason::cycles);
+    EXPECT_EQ(stop->pc, taken_out ? at : at + 2);
+    EXPECT_EQ(pc(), stop->pc);
+    control.start_step(0, 0);  // the next one is a step
+    ASSERT_TRUE(control.run(100));
+    EXPECT_EQ(pc(), stop->pc + 2);
+    points.insert(PointKind::write, 0x20000010, 4);
+  }
+}
+
 }  // namespace
 }  // namespace millrace::board::gdb

@@ -68,6 +68,7 @@ class FakeGdbBoard final : public Board {
   uint64_t ns() const override { return now; }
   uint64_t core_hz() const override { return 600'000'000; }
   BoardStats stats() const override { return board_stats; }
+  std::string fault_state() override { return fault; }
   void start_profile() override {}
   std::vector<ProfileEntry> profile() const override { return {}; }
   uint64_t trace_digest() const override { return 0; }
@@ -123,6 +124,7 @@ class FakeGdbBoard final : public Board {
   std::set<uint32_t> breakpoints;
   std::set<std::tuple<uint32_t, uint32_t, bool, bool>> watchpoints;
   BoardStats board_stats;
+  std::string fault;
   uint64_t now = 0;
   unsigned resets = 0;
   bool attached = false;
