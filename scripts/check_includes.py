@@ -28,8 +28,9 @@ ARROWS = {
     "bench": ["millrace/", "firmware/", "host/", "cli/", "core/", "memory/", "cpu/", "image/"],
     "test": ["millrace/", "firmware/", "host/", "cli/", "core/", "memory/", "cpu/", "image/"],
 }
-# Unit tests of a folder may also use the PC device, as the other end of a real PTY.
-TEST_EXTRA = ["firmware/ports/pc/", "gtest/", "gmock/"]
+# Unit tests of a folder may also use the PC device, as the other end of a real PTY, and the packets
+# and the board of the debugger's tests.
+TEST_EXTRA = ["firmware/ports/pc/", "gdb/", "gtest/", "gmock/"]
 OURS = re.compile(r"^(core|memory|cpu|devices|image|gdb|millrace|link|firmware|board|host|profile|record|report|cli|bench|test)/")
 OWN_HEADERS = {"link": "millrace/link/", "host": "millrace/host/", "board/include": "millrace/board/",
                "board/src/core": "core/", "board/src/memory": "memory/", "board/src/cpu": "cpu/",
