@@ -3,7 +3,7 @@
 import sys
 
 from e2e import SOURCE
-from elf32 import EXEC, Elf32, read_hex
+from elf32 import ALLOC, EXEC, Elf32, read_hex
 
 FOLDER = SOURCE / "build/arm/firmware/ports/rt1062"
 PORT = SOURCE / "firmware/ports/rt1062"
@@ -59,6 +59,8 @@ def check_memories(elf, variant):
     codes = [banks >> 2 * i & 3 for i in range(16)]
     itcm = codes.count(3)
     assert codes == [3] * itcm + [2] * (16 - itcm) and itcm > 0, f"banks {banks:#x}"
+    for name, (address, size, flags) in elf.sections.items():
+        assert not flags & ALLOC or size == 0 or address >= 32, f"{name} in the null pointer guard"
     assert elf.symbols["image_itcm_end"] <= itcm * BANK, "ITCM is too small"
     if variant != "flash":
         assert stack == DTCM + (16 - itcm) * BANK, f"stack at {stack:#x}"

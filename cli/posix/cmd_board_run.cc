@@ -15,6 +15,7 @@
 #include "cli/outputs.h"
 #include "cli/posix/board_image.h"
 #include "cli/posix/board_report.h"
+#include "cli/posix/gdb_listener.h"
 #include "cli/posix/output_stream.h"
 #include "cli/posix/uart_ports.h"
 #include "cli/print.h"
@@ -46,6 +47,7 @@ struct Options {
   std::optional<double> seconds;
   uint64_t cycles = 0;  // 0: not given
   std::string until;
+  std::optional<uint64_t> gdb_port;
   std::vector<UartPlace> uarts;
   std::string itm, trace;
   std::string timing_file;
@@ -104,6 +106,7 @@ class Run {
   Status prepare();
   Status start_trace();
   StopInfo simulate();
+  Result<StopInfo> debug();
   bool time_is_up() const;
   int report(const StopInfo& stop);
   std::string sentence(const StopInfo& stop, int* code) const;
@@ -191,6 +194,22 @@ StopInfo Run::simulate() {
   }
 }
 
+Result<StopInfo> Run::debug() {
+  catch_interrupt();
+  GdbOptions gdb;
+  gdb.port = static_cast<unsigned>(*options_.gdb_port);
+  gdb.interrupted = &interrupted();
+  gdb.on_listening = [](unsigned port) {
+    write_now(stderr, fmt::format("millrace: waiting for gdb: target remote :{}\n", port));
+  };
+  gdb.between = [this] {
+    uarts_.exchange([this](unsigned uart, uint8_t byte) { return board_->uart_input(uart, byte); });
+  };
+  const Result<GdbOutcome> outcome = serve_gdb(*board_, gdb);
+  if (!outcome) return outcome.error();
+  return outcome->end == GdbEnd::stopped ? outcome->stop : StopInfo();
+}
+
 // What ended the run, and its exit code.
 std::string Run::sentence(const StopInfo& stop, int* code) const {
   *code = kOk;
@@ -273,11 +292,23 @@ int Run::run() {
   if (const Status writable = check_outputs(options_.outputs); !writable) {
     return fail_output(writable.error());
   }
+  if (options_.gdb_port && (options_.seconds || options_.cycles != 0 || !options_.until.empty())) {
+    return fail(Error{ErrorCode::usage,
+                      "--gdb does not go with --seconds, --cycles or --until: the debugger says "
+                      "when the run ends"});
+  }
   if (const Status ready = prepare(); !ready) {
     fail(ready.error());
     return ready.error().code == ErrorCode::usage ? kUsage : kFailed;
   }
-  const StopInfo stop = simulate();
+  StopInfo stop;
+  if (options_.gdb_port) {
+    const Result<StopInfo> debugged = debug();
+    if (!debugged) return fail(debugged.error());
+    stop = *debugged;
+  } else {
+    stop = simulate();
+  }
   const Status finished = uarts_.finish();
   int code = report(stop);
   if (!finished) code = worse(code, fail(finished.error()));
@@ -299,6 +330,8 @@ void add_board_run(Command parent, const Program& program) {
       "  millrace board run app.elf --until ready --stats\n"
       "  millrace board run app.elf --seconds 0 --uart 6=pty:/tmp/serial1\n"
       "  millrace board run app.elf --cycles 6M --json run.json\n"
+      "  millrace board run app.elf --gdb 3333            then: gdb-multiarch app.elf\n"
+      "                                                         -ex 'target remote :3333'\n"
       "Seconds and cycles are simulated; every figure is predicted, not measured.\n"
       "Exit code 1 if the firmware faulted, did not boot, ended with an error or did not print\n"
       "the text of --until.");
@@ -315,6 +348,14 @@ void add_board_run(Command parent, const Program& program) {
                  number_into(&options->cycles, Scale::count, 1, uint64_t{1} << 62));
   command.text("--until", "TEXT", "End when a UART has printed TEXT; else exit code 1",
                ValueKind::text, &options->until);
+  command.option("--gdb", "PORT",
+                 "Stand at the first instruction and wait for gdb on 127.0.0.1:PORT; 0: any port",
+                 ValueKind::text, [options](const std::string& text) {
+                   uint64_t port = 0;
+                   Status status = number_into(&port, Scale::count, 0, 65535)(text);
+                   if (status) options->gdb_port = port;
+                   return status;
+                 });
   command.option("--uart", "N=PLACE",
                  "LPUART1..8 to stdout, a file, pty or pty:LINK; may be repeated (6=stdout)",
                  ValueKind::text, [options](const std::string& text) {

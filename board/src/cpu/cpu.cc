@@ -107,7 +107,7 @@ bool Cpu::check_block(Block* block) {
     blocks_.verify(block);
     flush_tlb();
   }
-  return (block->flags & Block::kBreakpoint) == 0 || skip_breakpoint_;
+  return (block->flags & Block::kBreakpoint) == 0 || state.r[15] == passed_breakpoint_;
 }
 
 // Takes the block at r[15] and charges what comes before its first instruction. False: breakpoint.
@@ -122,7 +122,7 @@ inline bool Cpu::start_block() {
   if (block->flags != 0 && !check_block(block)) [[unlikely]] {
     return false;
   }
-  skip_breakpoint_ = false;
+  passed_breakpoint_ = kNoBreakpoint;
   block_ = block;
   cursor_ = block->ops.data();
   if (trace) [[unlikely]] {
@@ -176,7 +176,7 @@ inline void Cpu::end_block(Next next) {
 CpuStop Cpu::execute(Cycles until, bool single) {
   CpuStop stop = CpuStop::cycles;
   dirty_ = true;
-  skip_breakpoint_ = true;
+  if (single) passed_breakpoint_ = state.r[15];
   watch_.on = false;  // whoever called may have changed anything
   const uint64_t before = instructions_;
   for (;;) {
@@ -197,6 +197,7 @@ CpuStop Cpu::execute(Cycles until, bool single) {
       }
     }
     if (cursor_ == nullptr && !start_block()) {
+      passed_breakpoint_ = state.r[15];
       return CpuStop::breakpoint;
     }
     const unsigned first_index = cursor_->index;

@@ -163,6 +163,7 @@ class Cpu {
     uint8_t* write = nullptr;
   };
   static constexpr unsigned kTlbEntries = 64;
+  static constexpr uint32_t kNoBreakpoint = 1;  // no instruction is at an odd address
 
   CpuStop execute(Cycles until, bool single);
   bool prepare(Cycles until, CpuStop* stop);
@@ -223,7 +224,6 @@ class Cpu {
   bool privileged_ = true;
   bool fp_ready_ = false;
   bool no_fast_path_ = false;  // watchpoints
-  bool skip_breakpoint_ = false;
   bool stop_requested_ = false;
   bool raised_ = false;  // by the system control itself
   bool breakpoint_hit_ = false;
@@ -234,6 +234,9 @@ class Cpu {
   uint32_t exc_return_ = 0;  // 0: none
   bool invalid_state_ = false;
   uint32_t watch_address_ = 0;
+  // The breakpoint that stopped it last, until the instruction there has begun. Only this one is
+  // passed over: a run that begins at another breakpoint, where time had ended the last one, stops.
+  uint32_t passed_breakpoint_ = kNoBreakpoint;
   uint32_t access_pc_ = 0;
   uint32_t pages_seen_ = 0;
   uint64_t instructions_ = 0;

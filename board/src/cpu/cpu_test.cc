@@ -197,6 +197,33 @@ TEST(Cpu, BreakpointStopsBeforeAndResumesBehind) {
   EXPECT_EQ(b.r(0), 0u);
 }
 
+TEST(Cpu, ABreakpointStopsHoweverTimeIsSliced) {
+  for (const Cycles slice : {1, 2, 3, 5, 7, 100000}) {
+    FakeBoard b;
+    b.r(4) = 0x20000000;
+    b.load(kLoop);
+    b.cpu.set_breakpoint(0x104, true);
+    unsigned hits = 0;
+    while (b.cpu.now() < 100000) {
+      const CpuStop stop = b.cpu.run(b.cpu.now() + slice);
+      if (stop == CpuStop::breakpoint && b.cpu.pc() != 0x104) break;  // BKPT at the end
+      hits += stop == CpuStop::breakpoint ? 1 : 0;
+    }
+    EXPECT_EQ(hits, 1000u) << slice;
+    EXPECT_EQ(b.r(0), 0u);
+  }
+}
+
+TEST(Cpu, ABreakpointAtTheFirstInstructionStops) {
+  FakeBoard b;
+  b.load(kLoop);
+  b.cpu.set_breakpoint(b.cpu.pc(), true);
+  EXPECT_EQ(b.cpu.run(1000), CpuStop::breakpoint);
+  EXPECT_EQ(b.cpu.instructions(), 0u);
+  b.cpu.run(1000);
+  EXPECT_NE(b.cpu.instructions(), 0u);
+}
+
 TEST(Cpu, StepExecutesOneInstruction) {
   FakeBoard b;
   b.load({0x2800, 0xBF0C, 0x2101, 0x2102, 0xF000, 0xF800,
