@@ -8,16 +8,21 @@
 #include "devices/ccm.h"
 #include "devices/ccm_analog.h"
 #include "devices/dcdc.h"
+#include "devices/dmamux.h"
+#include "devices/edma.h"
 #include "devices/enet.h"
+#include "devices/flexpwm.h"
 #include "devices/flexspi.h"
 #include "devices/gpc.h"
 #include "devices/gpio.h"
+#include "devices/gpt.h"
 #include "devices/iomuxc.h"
 #include "devices/lpuart.h"
 #include "devices/nor_flash.h"
 #include "devices/ocotp.h"
 #include "devices/pit.h"
 #include "devices/psram.h"
+#include "devices/qtmr.h"
 #include "devices/snvs.h"
 #include "devices/src.h"
 #include "devices/trng.h"
@@ -52,6 +57,7 @@ struct Window {
   uint32_t end;
 };
 constexpr unsigned kUarts = 8;
+constexpr unsigned kTimers = 4;  // quad timers, and FlexPWMs
 constexpr Window kPeripheralSpace[] = {{0x40000000, 0x40400000}, {0x42000000, 0x42100000}};
 
 }  // namespace
@@ -59,6 +65,9 @@ constexpr Window kPeripheralSpace[] = {{0x40000000, 0x40400000}, {0x42000000, 0x
 struct Peripherals::Devices {
   Devices(DeviceHost& host, Clocks& clocks, Rt1062Memory& memory, const BoardOptions& options,
           const Timing& timing, PeripheralHooks&& hooks);
+  DmaLine dma_line() {
+    return [this](unsigned source, bool level) { dmamux.set_source(source, level); };
+  }
 
   CcmAnalog analog;
   Ccm ccm;
@@ -75,7 +84,12 @@ struct Peripherals::Devices {
   Rtwdog rtwdog;
   Trng trng;
   GpioBanks gpio;
+  Edma edma;
+  Dmamux dmamux;
   Pit pit;
+  Gpt gpt1, gpt2;
+  std::vector<std::unique_ptr<Qtmr>> timers;
+  std::vector<std::unique_ptr<Flexpwm>> pwms;
   Adc adc1, adc2;
   NorFlash flash;
   std::vector<std::unique_ptr<Psram>> psram;
@@ -153,9 +167,19 @@ Peripherals::Devices::Devices(DeviceHost& host, Clocks& clocks, Rt1062Memory& me
       rtwdog(host, clocks),
       trng(host, clocks, options.seed),
       gpio(host),
-      pit(host, clocks),
-      adc1(host, clocks, 1, adc_signal(options)),
-      adc2(host, clocks, 2, adc_signal(options)),
+      edma(host),
+      dmamux(host,
+             {.request = [this](unsigned channel, bool level) { edma.set_request(channel, level); },
+              .watch = [this](unsigned channel, bool on) { pit.watch(channel, on); },
+              .served =
+                  [this](unsigned source) {
+                    for (const auto& pwm : pwms) pwm->dma_served(source);
+                  }}),
+      pit(host, clocks, [this](unsigned channel, Cycles) { dmamux.trigger(channel); }),
+      gpt1(host, clocks, 1),
+      gpt2(host, clocks, 2),
+      adc1(host, clocks, 1, adc_signal(options), dma_line()),
+      adc2(host, clocks, 2, adc_signal(options), dma_line()),
       flash(store_at(memory, kFlashBase, kFlashBytes)),
       psram(make_psram(memory, options.psram_bytes)),
       flexspi1(host, clocks, flash_options(memory, flash, timing)),
@@ -178,12 +202,17 @@ Peripherals::Devices::Devices(DeviceHost& host, Clocks& clocks, Rt1062Memory& me
   wdog1.on_reset_request(reset_by(Src::kWdog));
   wdog2.on_reset_request(reset_by(Src::kWdog));
   rtwdog.on_reset_request(reset_by(Src::kWdog3));
+  edma.set_served([this](unsigned channel) { dmamux.served(channel); });
+  for (unsigned number = 1; number <= kTimers; ++number) {
+    timers.push_back(std::make_unique<Qtmr>(host, clocks, number, Qtmr::Output(), dma_line()));
+    pwms.push_back(std::make_unique<Flexpwm>(host, clocks, number, Flexpwm::Trigger(), dma_line()));
+  }
   for (unsigned number = 1; number <= kUarts; ++number) {
     Lpuart::Output output;
     if (options.uart_output) {
       output = [number, to = options.uart_output](uint8_t byte, Cycles) { to(number, byte); };
     }
-    uarts.push_back(std::make_unique<Lpuart>(host, clocks, number, std::move(output)));
+    uarts.push_back(std::make_unique<Lpuart>(host, clocks, number, std::move(output), dma_line()));
   }
 }
 
@@ -211,7 +240,13 @@ Peripherals::Peripherals(DeviceHost& host, Clocks& clocks, Rt1062Memory& memory,
     attach(d.gpio.bank(bank), GpioBanks::base(bank), GpioBanks::kSize);
   }
   snapshots_.push_back([&d](Snapshot& s) { d.gpio.snapshot(s); });
+  add(d.edma, Edma::kBase, Edma::kSize);
+  add(d.dmamux, Dmamux::kBase, Dmamux::kSize);
   add(d.pit, Pit::kBase, Pit::kSize);
+  add(d.gpt1, d.gpt1.base(), Gpt::kSize);
+  add(d.gpt2, d.gpt2.base(), Gpt::kSize);
+  for (const auto& timer : d.timers) add(*timer, timer->base(), Qtmr::kSize);
+  for (const auto& pwm : d.pwms) add(*pwm, pwm->base(), Flexpwm::kSize);
   add(d.adc1, Adc::kBase1, Adc::kSize);
   add(d.adc2, Adc::kBase2, Adc::kSize);
   add(d.flexspi1, Flexspi::kBase1, Flexspi::kSize);

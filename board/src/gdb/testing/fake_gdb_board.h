@@ -70,6 +70,7 @@ class FakeGdbBoard final : public Board {
   BoardStats stats() const override { return board_stats; }
   std::string fault_state() override { return fault; }
   void start_profile() override {}
+  void start_trace(TraceSink*) override {}
   std::vector<ProfileEntry> profile() const override { return {}; }
   uint64_t trace_digest() const override { return 0; }
   std::vector<uint8_t> save() override { return {}; }
