@@ -3,32 +3,99 @@
 end, finds nothing wrong and touches no register that the model lacks."""
 import json
 import re
-import sys
 import tempfile
 
 from e2e import SOURCE, millrace
+from elf32 import Elf32
 
 FOLDER = SOURCE / "build/arm/firmware/ports/rt1062"
 VARIANTS = ("flash", "itcm", "mixed")
 
 
-def run(program, variant):
-    image = FOLDER / f"{program}_{variant}.elf"
+def run(name, *options, expect=0):
+    image = FOLDER / name
     assert image.is_file(), f"no {image} (run: make firmware)"
     with tempfile.TemporaryDirectory() as folder:
-        outcome = millrace("board", "run", image, "--until", "done\n", "--json", f"{folder}/run.json")
-        board = json.load(open(f"{folder}/run.json"))["board"]
-    assert board["unknown"] == [], f"{image.name}: registers not modelled: {board['unknown']}"
-    assert "FAIL" not in outcome.out and "fault" not in outcome.out, f"{image.name}:\n{outcome}"
+        outcome = millrace("board", "run", image, "--json", f"{folder}/run.json", *options,
+                           expect=expect)
+        with open(f"{folder}/run.json", encoding="utf-8") as file:
+            unknown = json.load(file)["board"]["unknown_registers"]
+    assert unknown == [], f"{name}: registers not modelled: {unknown}"
     return outcome
 
 
-for variant in VARIANTS:
-    # The banner, then ten milliseconds, one after the other.
-    ticks = re.findall(r"tick (\d+)", run("hello", variant).says("Millrace on i.MX RT1062").out)
-    first = int(ticks[0])
-    assert [int(t) for t in ticks] == list(range(first, first + 10)), f"hello_{variant}: {ticks}"
+def run_to_end(name):
+    outcome = run(name, "--until", "done\n")
+    assert "FAIL" not in outcome.out and "fault:" not in outcome.out, f"{name}:\n{outcome}"
+    return outcome
 
-    for program in ("selftest", "kernels"):
-        totals = re.search(rf"{program}: (\d+) passed, 0 failed", run(program, variant).out)
-        assert totals and int(totals.group(1)) >= 16, f"{program}_{variant}: no totals"
+
+def rows(text):
+    """Name and figures of the table rows: two spaces or more, then numbers or "-"."""
+    found = re.findall(r"^(\S.*?)  +((?:(?:[\d.]+|-) *)+)$", text, re.MULTILINE)
+    return {name: [None if word == "-" else float(word) for word in figures.split()]
+            for name, figures in found}
+
+
+def check_hello(variant):
+    # The banner, then ten milliseconds, one after the other; the HEX file is the same program.
+    outcome = run_to_end(f"hello_{variant}.elf").says("Millrace on i.MX RT1062")
+    ticks = [int(tick) for tick in re.findall(r"tick (\d+)", outcome.out)]
+    assert ticks == list(range(ticks[0], ticks[0] + 10)), f"hello_{variant}: {ticks}"
+    assert run_to_end(f"hello_{variant}.hex").out == outcome.out, f"hello_{variant}.hex differs"
+
+
+def check_totals(program, variant, at_least):
+    text = run_to_end(f"{program}_{variant}.elf").out
+    totals = re.search(rf"{program}: (\d+) passed, 0 failed", text)
+    assert totals and int(totals.group(1)) >= at_least, f"{program}_{variant}:\n{text}"
+
+
+def check_memory(variant):
+    """Relations that hold on any Cortex-M7 with these memories; no figure of the model's own."""
+    table = rows(run_to_end(f"latency_memory_{variant}.elf").out)
+    chase = {name: table[name][0] for name in ("ITCM", "DTCM", "OCRAM", "flash")}
+    assert max(chase.values()) < 1.1 * min(chase.values()), f"a cache hit is no TCM access: {chase}"
+    assert chase["DTCM"] < table["OCRAM"][1] < table["flash"][1], f"64K: {table}"
+    assert chase["DTCM"] < table["OCRAM, D off"][0] < table["flash, D off"][0], f"D off: {table}"
+    # Read in order, a line of 8 words is fetched once; chased, once for each word.
+    assert table["flash"][3] * 4 < table["flash"][1], f"sequential: {table['flash']}"
+    ppb, ipg = table["PPB DWT_CYCCNT"][0], table["IPG PIT_LDVAL0"][0]
+    # The IPG bus has a quarter of the core's clock: four cycles at the very least.
+    assert ppb < 4 <= ipg, f"registers: {ppb}, {ipg}"
+    cold, warm, off = table["code in flash"]
+    assert cold > 5 * warm and off > 5 * warm, f"code in flash: {cold} {warm} {off}"
+    # 2048 additions, each needing the one before: a cycle each, from a memory that keeps up.
+    assert all(0.95 < figure < 1.2 for figure in [warm, *table["code in ITCM"]]), f"{table}"
+
+
+def check_interrupts(variant):
+    table = rows(run_to_end(f"latency_interrupt_{variant}.elf").out)
+    assert len(table) == 10, f"{table}"
+    for name, (least, mean, most) in table.items():
+        # M7 Technical Reference Manual: exception entry takes 12 cycles.
+        assert 12 <= least <= mean <= most < 3000, f"latency_interrupt_{variant}: {name}: {table}"
+    if variant == "flash":
+        assert table["SysTick cold"][0] > 5 * table["SysTick warm"][0], f"{table}"
+    else:
+        assert table["SysTick cold"][2] < 2 * table["SysTick warm"][0], f"{table}"
+
+
+def check_fault(variant):
+    elf = Elf32((FOLDER / f"fault_{variant}.elf").read_bytes())
+    outcome = run(f"fault_{variant}.elf", "--seconds", "0.1", expect=1)
+    # v7-M B3.2.15: DACCVIOL and MMARVALID, the address in MMFAR; the stacked pc is the store's.
+    outcome.says("fault: MemManage 4", "r0 11111111 r1 22222222 r2 33333333 r3 00000008",
+                 "r12 55555555", f"pc {elf.symbols['fault_provoked'] & ~1:08x}", "cfsr 00000082",
+                 "mmfar 00000008", "halted")
+    run(f"stack_overflow_{variant}.elf", "--seconds", "0.1", expect=1).says(
+        "recursing", "stack overflow: no frame", "halted")
+
+
+for variant in VARIANTS:
+    check_hello(variant)
+    check_totals("selftest", variant, 59)
+    check_totals("kernels", variant, 16)
+    check_memory(variant)
+    check_interrupts(variant)
+    check_fault(variant)

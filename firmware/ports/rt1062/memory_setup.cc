@@ -26,25 +26,52 @@ void set_region(uint32_t number, uint32_t start, uint32_t log2_size, uint32_t at
   MPU_RASR.write(attributes | (log2_size - 1) << 1 | 1u);
 }
 
-enum class SetWay { invalidate, clean_and_invalidate };
+// What DCISW and DCCISW take: a way in the upper bits, a set in the lower ones (v7-M B3.2.2). The
+// geometry comes from CCSIDR (B4.8.3).
+struct Geometry {
+  uint32_t last_way;  // in place
+  uint32_t way_step;
+  uint32_t last_set;  // in place
+  uint32_t set_step;
+};
 
-// Every line of the D-cache by set and way; the geometry comes from CCSIDR (v7-M B4.8.3).
-void for_each_line(SetWay what) {
+Geometry dcache_geometry() {
   SCB_CSSELR.write(0);  // level 1, data
   data_barrier();
-  const uint32_t geometry = SCB_CCSIDR.read();
-  const uint32_t last_set = geometry >> 13 & 0x7fff;
-  const uint32_t last_way = geometry >> 3 & 0x3ff;
-  const uint32_t set_shift = (geometry & 7) + 4;
+  const uint32_t value = SCB_CCSIDR.read();
+  const uint32_t last_set = value >> 13 & 0x7fff;
+  const uint32_t last_way = value >> 3 & 0x3ff;
+  const uint32_t set_shift = (value & 7) + 4;
   const uint32_t way_shift = static_cast<uint32_t>(__builtin_clz(last_way));
-  const Register operation = what == SetWay::invalidate ? SCB_DCISW : SCB_DCCISW;
-  for (uint32_t way = 0; way <= last_way; ++way) {
-    for (uint32_t set = 0; set <= last_set; ++set) {
-      operation.write(way << way_shift | set << set_shift);
-    }
-  }
-  data_barrier();
-  instruction_barrier();
+  return {last_way << way_shift, 1u << way_shift, last_set << set_shift, 1u << set_shift};
+}
+
+// `operation` on every line, after CCR has been set to `ccr`. In one piece of assembly, because in
+// between nothing may be written to the stack: with the cache just turned off, the write would go
+// to memory, and the clean of the dirty line over it would bring the old content back.
+void set_ccr_then_for_each_line(uint32_t ccr, Register operation) {
+  Geometry g = dcache_geometry();
+  uint32_t set, line;
+  __asm__ volatile(
+      "dsb\n\t"
+      "str %[ccr], [%[ccr_address]]\n\t"
+      "dsb\n\t"
+      "isb\n"
+      "1:\n\t"
+      "mov %[set], %[last_set]\n"
+      "2:\n\t"
+      "orr %[line], %[way], %[set]\n\t"
+      "str %[line], [%[operation]]\n\t"
+      "subs %[set], %[set], %[set_step]\n\t"
+      "bhs 2b\n\t"
+      "subs %[way], %[way], %[way_step]\n\t"
+      "bhs 1b\n\t"
+      "dsb\n\t"
+      "isb"
+      : [way] "+&r"(g.last_way), [set] "=&r"(set), [line] "=&r"(line)
+      : [ccr] "r"(ccr), [ccr_address] "r"(SCB_CCR.address), [last_set] "r"(g.last_set),
+        [set_step] "r"(g.set_step), [way_step] "r"(g.way_step), [operation] "r"(operation.address)
+      : "cc", "memory");
 }
 
 bool dcache_on() { return (SCB_CCR.read() & SCB_CCR_DC) != 0; }
@@ -65,21 +92,19 @@ void enable_icache(bool on) {
 
 void enable_dcache(bool on) {
   if (on == dcache_on()) return;
-  data_barrier();
+  const uint32_t ccr = SCB_CCR.read();
   if (on) {
-    for_each_line(SetWay::invalidate);
+    set_ccr_then_for_each_line(ccr, SCB_DCISW);
     SCB_CCR.set_bits(SCB_CCR_DC);
-  } else {
-    // Off first: while it is on, lines could be filled again behind the loop (M7, "Disabling").
-    SCB_CCR.clear_bits(SCB_CCR_DC);
     data_barrier();
-    for_each_line(SetWay::clean_and_invalidate);
+    instruction_barrier();
+  } else {
+    // Off first: while it is on, lines can be filled again behind the loop (M7, "Disabling").
+    set_ccr_then_for_each_line(ccr & ~SCB_CCR_DC, SCB_DCCISW);
   }
-  data_barrier();
-  instruction_barrier();
 }
 
-void clean_dcache() { for_each_line(SetWay::clean_and_invalidate); }
+void clean_dcache() { set_ccr_then_for_each_line(SCB_CCR.read(), SCB_DCCISW); }
 
 void make_itcm_writable(bool on) {
   data_barrier();

@@ -9,9 +9,8 @@ namespace millrace::rt1062 {
 // Sets up the MPU regions of memory_setup.cc and turns both caches on. Call once, early.
 void set_up_memory();
 
-// Cleans and invalidates before it turns off; invalidates before it turns on. Both may be called in
-// any state. The D-cache must not be switched from code that holds unsaved stack data in registers
-// of an interrupted context: call with interrupts off.
+// May be called in any state. An invalidated I-cache turns on; a D-cache turns on invalidated, and
+// is cleaned and invalidated when it is turned off. Call with interrupts off.
 void enable_icache(bool on);
 void enable_dcache(bool on);
 

@@ -302,12 +302,13 @@ void check_faults(Checks& checks) {
 
 void check_time(Checks& checks) {
   // Ten SysTick milliseconds of the 100 kHz clock against core cycles: both come from the crystal.
+  // 0.1 % either way for the lines that code in flash has to fetch at one end and not at the other.
   const uint32_t first = milliseconds();
   while (milliseconds() == first) wait_for_interrupt();
   uint32_t start = cycles();
   while (milliseconds() - first < 11) wait_for_interrupt();
-  checks.within("10 ms of SysTick in cycles", cycles() - start, 10 * (kCoreHz / 1000) - 2000,
-                10 * (kCoreHz / 1000) + 2000);
+  checks.within("10 ms of SysTick in cycles", cycles() - start, 10 * (kCoreHz / 1000) - 6000,
+                10 * (kCoreHz / 1000) + 6000);
 
   // 24000 PIT steps = 1 ms (RM "PIT": the flag sets when the counter reaches 0, after LDVAL + 1).
   PIT_LDVAL0.write(kOscillatorHz / 1000 - 1);
