@@ -1,6 +1,7 @@
 #!/bin/sh
-# The main job with no hardware: a verified sweep, then a damaged stream that must be found out.
-# usage: demo.sh MILLRACE      Writes out/demo.json and out/demo-damaged.json.
+# The main job with no hardware: a verified sweep, a damaged stream that must be found out, and one
+# program on the virtual board from two memories.
+# usage: demo.sh MILLRACE      Writes out/demo*.json.
 set -eu
 millrace=${1:?usage: demo.sh MILLRACE}
 fault='pc:?drop=1536@4194304'
@@ -26,5 +27,15 @@ if ! grep -q '"kind": "lost"' out/demo-damaged.json; then
 fi
 
 echo
-echo "Results: out/demo.json and out/demo-damaged.json (spec/result.md)"
+echo "One program on the virtual Teensy 4.1, once with its code in flash and once in ITCM:"
+echo
+programs=build/arm/firmware/ports/rt1062
+for variant in flash itcm; do
+  "$millrace" board run "$programs/kernels_$variant.hex" --stats --until "done" \
+    --json "out/demo-board-$variant.json" >/dev/null
+done
+python3 scripts/demo_board.py flash=out/demo-board-flash.json ITCM=out/demo-board-itcm.json
+
+echo
+echo "Results: out/demo.json, demo-damaged.json, demo-board-*.json (spec/result.md)"
 echo "With a board: $millrace ports, then $millrace serial bench PORT (docs/cli.md)"

@@ -63,7 +63,7 @@ std::vector<FunctionTime> functions_of(const Image& image,
     FunctionTime& f = by_name[name];
     f.name = name;
     const board::MemoryArea* area = board::memory_area(entry.address);
-    f.memory = area != nullptr ? area->name : "?";
+    if (area != nullptr) f.memory = area->name;
     f.cycles += entry.cycles;
     f.stalls += entry.stalls;
     f.instructions += entry.instructions;
@@ -74,6 +74,19 @@ std::vector<FunctionTime> functions_of(const Image& image,
     return a.cycles > b.cycles;
   });
   return out;
+}
+
+// A function's name for a column of 40: without namespaces that say nothing and without parameters;
+// the end of a long one tells more than its beginning.
+std::string short_name(const std::string& name) {
+  constexpr size_t kWidth = 40;
+  constexpr std::string_view kAnonymous = "(anonymous namespace)::";
+  std::string text = printable(name);
+  for (size_t at = text.find(kAnonymous); at != std::string::npos; at = text.find(kAnonymous)) {
+    text.erase(at, kAnonymous.size());
+  }
+  text = text.substr(0, text.find('('));
+  return text.size() <= kWidth ? text : "..." + text.substr(text.size() - (kWidth - 3));
 }
 
 double share(uint64_t part, uint64_t whole) {
@@ -167,10 +180,8 @@ std::string stats_report(const Image& image, const BoardStats& stats,
   Table table({"<function", "<memory", "cycles", "share", "stalled", "instructions"});
   for (size_t i = 0; i < std::min(functions.size(), kMostFunctions); ++i) {
     const FunctionTime& f = functions[i];
-    std::string name = printable(f.name);
-    if (name.size() > 40) name = name.substr(0, 37) + "...";
-    table.add({name, f.memory, grouped(f.cycles), percent(f.cycles, stats.cycles),
-               grouped(f.stalls), grouped(f.instructions)});
+    table.add({short_name(f.name), f.memory.empty() ? "?" : f.memory, grouped(f.cycles),
+               percent(f.cycles, stats.cycles), grouped(f.stalls), grouped(f.instructions)});
   }
   text += "\n" + colour.strong("Functions") + "\n" + table.text();
   if (functions.size() > kMostFunctions) {
@@ -224,7 +235,7 @@ Json to_json(const Image& image, const BoardStats& stats,
   json["functions"] = Json::array();
   for (const FunctionTime& f : functions_of(image, profile)) {
     json["functions"].push_back({{"name", f.name},
-                                 {"memory", f.memory},
+                                 {"memory", f.memory.empty() ? Json() : Json(f.memory)},
                                  {"cycles", f.cycles},
                                  {"stall_cycles", f.stalls},
                                  {"instructions", f.instructions}});

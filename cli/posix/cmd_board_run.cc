@@ -249,7 +249,7 @@ std::string Run::sentence(const StopInfo& stop, int* code) const {
 int Run::write_json(const StopInfo& stop, const std::string& text, int code) {
   if (options_.outputs.json.empty()) return code;
   Json document = result_document("board run", invocation_);
-  document["image"] = image_.path;
+  document["image_path"] = image_.path;
   document["stop"] = {{"reason", uarts_.found() ? "until" : stop_name(stop.reason)},
                       {"pc", stop.pc},
                       {"exit_code", stop.exit_code},
@@ -258,6 +258,7 @@ int Run::write_json(const StopInfo& stop, const std::string& text, int code) {
       to_json(image_, board_->stats(),
               options_.stats ? board_->profile() : std::vector<board::ProfileEntry>());
   document["board"]["trace_digest"] = fmt::format("{:016x}", board_->trace_digest());
+  document["board"]["uart_bytes"] = Json::object();
   for (unsigned uart = 1; uart <= kUarts; ++uart) {
     if (uarts_.sent(uart) != 0) {
       document["board"]["uart_bytes"][fmt::format("LPUART{}", uart)] = uarts_.sent(uart);
@@ -376,7 +377,7 @@ void add_board_run(Command parent, const Program& program) {
   command.option("--dcache", "on|off", "The data cache; off stays off (on)", ValueKind::text,
                  on_off_into(&options->board.dcache));
   command.option("--model", "timing|functional",
-                 "functional: one cycle an instruction, no caches (timing)", ValueKind::text,
+                 "functional: one cycle an instruction, no caches, exceptions as ever (timing)", ValueKind::text,
                  [options](const std::string& text) {
                    if (text != "timing" && text != "functional") {
                      return Status(Error{ErrorCode::usage, "give timing or functional"});

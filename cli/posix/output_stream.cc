@@ -19,7 +19,7 @@ Status OutputStream::open(const std::string& option, const std::string& path) {
   path_ = path;
   file_.reset(std::fopen(path.c_str(), "wbe"));
   if (file_ != nullptr) return Status();
-  return Error{ErrorCode::usage, fmt::format("{}: open {}: {} (choose a file that can be written)",
+  return Error{ErrorCode::io, fmt::format("{}: open {}: {} (choose a file that can be written)",
                                              option, printable(path), std::strerror(errno))};
 }
 

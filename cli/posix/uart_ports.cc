@@ -70,7 +70,7 @@ Status UartPorts::open(const std::vector<UartPlace>& places, std::FILE* report,
     if (place.kind == UartPlace::Kind::file) {
       port.file = std::fopen(place.path.c_str(), "wbe");
       if (port.file == nullptr) {
-        return Error{ErrorCode::usage,
+        return Error{ErrorCode::io,
                      fmt::format("--uart: open {}: {} (choose a file that can be written)",
                                  printable(place.path), std::strerror(errno))};
       }

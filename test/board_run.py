@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`board run`: what it prints and writes, how it ends, and what it says to bad input."""
+import json
+import os
+import pathlib
+import struct
+import tempfile
+
+import e2e
+from e2e import SOURCE, fails, measure, millrace
+
+FOLDER = SOURCE / "build/arm/firmware/ports/rt1062"
+FLASH = 0x60000000
+
+
+def image(code, handlers=()):
+    """A bootable binary: vector table at 0x60002000, code at 0x60002100; every fault goes to the
+    code itself unless `handlers` gives code for 0x60002200."""
+    flash = bytearray(b"\xff" * 0x2400)
+    flash[0:512] = bytes(512)
+    struct.pack_into("<2I", flash, 0, 0x42464346, 0x56010000)
+    struct.pack_into("<I", flash, 0x44, 0x01060401)
+    struct.pack_into("<I", flash, 0x50, 0x00800000)
+    struct.pack_into("<3I", flash, 0x80, 0x0A1804EB, 0x32041EFF, 0x00002601)
+    struct.pack_into("<8I", flash, 0x1000, 0x432000D1, FLASH + 0x2000, 0, 0, FLASH + 0x1020,
+                     FLASH + 0x1000, 0, 0)
+    struct.pack_into("<3I", flash, 0x1020, FLASH, len(flash), 0)
+    target = 0x2201 if handlers else 0x2101
+    struct.pack_into("<16I", flash, 0x2000, 0x20240000, FLASH + 0x2101, *[FLASH + target] * 14)
+    struct.pack_into(f"<{len(code)}H", flash, 0x2100, *code)
+    struct.pack_into(f"<{len(handlers)}H", flash, 0x2200, *handlers)
+    return flash
+
+
+def check_results(folder):
+    outcome, document = measure("board", "run", FOLDER / "hello_flash.elf", "--until", "tick 5")
+    outcome.says("Millrace on i.MX RT1062", "saw the text of --until")
+    assert document["stop"]["reason"] == "until"
+    assert document["board"]["uart_bytes"]["LPUART6"] > 20
+
+    # The same run again is the same run; another length is not.
+    digests = [measure("board", "run", FOLDER / "hello_itcm.hex", "--cycles", cycles)[1]["board"]
+               ["trace_digest"] for cycles in ("2M", "2M", "3M")]
+    assert digests[0] == digests[1] != digests[2], digests
+
+    outcome, document = measure("board", "run", FOLDER / "kernels_flash.elf", "--stats",
+                                "--until", "done")
+    outcome.says("instructions from flash", "matrix_product_float", "(predicted)")
+    matrix = [f for f in document["board"]["functions"] if "matrix_product_float" in f["name"]]
+    assert len(matrix) == 1 and matrix[0]["memory"] == "flash", matrix
+    assert len(document["board"]["icache"]["evictions_by_set"]) == 512  # 32 KB, 2 ways, 32 B
+
+    # Without caches every fetch goes to the flash.
+    slow = measure("board", "run", FOLDER / "kernels_flash.elf", "--until", "sieve", "--icache",
+                   "off", "--dcache", "off")[1]["board"]
+    assert slow["icache"]["hits"] == 0 and slow["dcache"]["hits"] == 0
+    assert slow["stall_cycles"]["uncached"] > slow["instructions"]
+
+    # One cycle an instruction, besides exceptions.
+    plain = measure("board", "run", FOLDER / "kernels_itcm.elf", "--until", "sieve", "--model",
+                    "functional")[1]["board"]
+    assert plain["cycles"] == plain["instructions"] + plain["stall_cycles"]["exception"], plain
+
+    millrace("board", "run", FOLDER / "hello_flash.elf", "--until", "done", "--uart",
+             f"6={folder}/uart.txt", "--trace", f"{folder}/trace.bin")
+    text = (folder / "uart.txt").read_text()
+    assert text.startswith("Millrace on i.MX RT1062") and text.endswith("done"), text
+    assert (folder / "trace.bin").read_bytes()[:8] == b"MRTRACE\x01"
+
+
+def check_ends(folder):
+    def run(code, handlers=(), *options, expect=1):
+        (folder / "image.bin").write_bytes(image(code, handlers))
+        return measure("board", "run", folder / "image.bin", *options, expect=expect)
+
+    outcome, document = run([0xDE00])  # udf, and again in its handler
+    outcome.says("locked up", "undefined instruction at 0x60002100", "CFSR 0x00010000")
+    assert document["stop"]["reason"] == "locked_up"
+    outcome, document = run([0xDE00], [0x4770])  # bx lr: back to the same udf
+    outcome.says("does nothing but fault", "undefined instruction")
+    assert document["stop"]["reason"] == "fault_loop"
+    run([0xDE00], [0xE7FE])[0].says("in a fault handler", "undefined instruction")  # b .
+    # ldr r0, =0x50000000; ldr r1, [r0]: a hole in the address space
+    run([0x4801, 0x6801, 0xE7FE, 0xBF00, 0x0000, 0x5000], [0xE7FE])[0].says(
+        "no memory or device answers", "address 0x50000000")
+    assert run([0xBF30, 0xE7FE], expect=0)[1]["stop"]["reason"] == "asleep"  # wfi
+    run([0xE7FE], (), "--until", "never", "--cycles", "1M")[0].says("did not come")
+    # movs r0, #0x20 (SYS_EXIT_EXTENDED); ldr r1, =block; bkpt 0xAB; block: code 3
+    run([0x2020, 0x4901, 0xBEAB, 0xE7FE, 0x210C, 0x6000, 0x0026, 0x0002, 3, 0], (),
+        "--semihosting")[0].says("ended with code 3")
+    # ldr r0, =LPSPI4_BASE; ldr r1, [r0, #0x14]; b .: named, and no error
+    run([0x4801, 0x6941, 0xE7FE, 0xBF00, 0x0000, 0x403A], (), "--cycles", "10k",
+        expect=0)[0].says("LPSPI4+0x014", "0x60002102")
+
+
+def check_bad_input(folder):
+    hello = FOLDER / "hello_flash.hex"
+    fails("board", "run", folder / "absent.elf", expect=2, says="absent.elf")
+    fails("board", "run", folder, expect=2, says="folder")
+    (folder / "short.bin").write_bytes(bytes(64))
+    fails("board", "run", folder / "short.bin", expect=1, says=("short.bin", "0x60000000"))
+    fails("board", "run", hello, "--seconds", "-1", expect=2, says="seconds")
+    fails("board", "run", hello, "--seconds", "nan", expect=2, says="seconds")
+    fails("board", "run", hello, "--cycles", "0", expect=2, says="--cycles")
+    fails("board", "run", hello, "--uart", "9=stdout", expect=2, says="1 to 8")
+    fails("board", "run", hello, "--uart", "6=stdout", "--uart", "6=x", expect=2, says="twice")
+    fails("board", "run", hello, "--uart", "6=/nowhere/x", expect=1, says="/nowhere/x")
+    fails("board", "run", hello, "--icache", "maybe", expect=2, says="on or off")
+    fails("board", "run", hello, "--psram", "4", expect=2, says="0, 8 or 16")
+    fails("board", "run", hello, "--adc", "square:3", expect=1, says="square")
+    fails("board", "run", hello, "--timing", folder / "none", expect=2, says="none")
+    (folder / "profile").write_text("branch_mispredict = 5\nnonsense = 1\n")
+    fails("board", "run", hello, "--timing", folder / "profile", expect=1, says="line 2")
+    fails("board", "run", hello, "--trace", "/nowhere/t", expect=1, says="/nowhere/t")
+    fails("board", "run", hello, "--json", "/nowhere/j", expect=1, says="/nowhere/j")
+    # A disk that is full: the run ends with a sentence, and what was measured is written.
+    outcome = millrace("board", "run", FOLDER / "kernels_flash.elf", "--trace", "/dev/full",
+                       "--json", folder / "full.json", expect=1)
+    outcome.says("--trace", "/dev/full", "No space left")
+    e2e.validate(json.loads((folder / "full.json").read_text()))
+
+
+with tempfile.TemporaryDirectory() as name:
+    check_results(pathlib.Path(name))
+    check_ends(pathlib.Path(name))
+    check_bad_input(pathlib.Path(name))
