@@ -13,14 +13,15 @@ namespace millrace::board {
 
 struct Timing {
   // Core pipeline, core cycles.
-  uint32_t branch_mispredict = 6;
+  uint32_t branch_mispredict = 5;
   uint32_t branch_target_miss = 1;  // a direct branch that the target cache does not know
   uint32_t branch_targets = 64;     // entries, direct-mapped; powers of two
   uint32_t branch_counters = 512;   // 2-bit direction counters
   uint32_t branch_returns = 8;      // return stack
-  uint32_t load_use = 1;            // bubbles between a load and its use by an ALU
-  uint32_t load_to_address = 2;     // by an address or a shifted operand
+  uint32_t load_use = 0;            // bubbles between a load and its use by an ALU
+  uint32_t load_to_address = 1;     // by an address or a shifted operand
   uint32_t load_narrow = 1;         // more for bytes and halfwords
+  uint32_t store_to_load = 6;  // from a store to a load of the same word, issue to issue
   uint32_t loads_per_cycle = 2;
   uint32_t words_per_cycle = 2;  // LDM, STM, VLDM, VSTM
   uint32_t mul_latency = 2;

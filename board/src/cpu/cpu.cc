@@ -253,6 +253,7 @@ bool Cpu::prepare(Cycles until, CpuStop* stop) {
       break;
     }
   }
+  event_time_ = kNever;
   deadline_ = std::min(until, events_.next());
   return true;
 }
@@ -261,7 +262,8 @@ void Cpu::run_events() {
   const Cycles time = now();
   while (events_.next() <= time) {
     ++events_run_;
-    events_.advance(std::max(events_.next(), events_.now()));
+    event_time_ = std::max(events_.next(), events_.now());
+    events_.advance(event_time_);
     events_.run_due();
   }
   events_.advance(time);
@@ -307,7 +309,11 @@ bool Cpu::sleep_until(Cycles until, CpuStop* stop) {
 void Cpu::take_exceptions() {
   const uint32_t pc_before = state.r[15];
   const uint32_t exception_before = state.ipsr;
-  const Cycles time = now();
+  Cycles time = now();
+  // An instruction that waits for operands does not hold up an interrupt that comes meanwhile.
+  if (event_time_ < time && cursor_ != nullptr && cursor_ != block_->ops.data()) {
+    time = std::clamp(block_time_ + (cursor_ - 1)->cycle + 1, event_time_, time);
+  }
   const uint32_t cycles = system_.enter_pending(state);
   if (cycles == 0 && state.r[15] == pc_before && state.ipsr == exception_before) {
     return;

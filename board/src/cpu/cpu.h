@@ -241,7 +241,8 @@ class Cpu {
   uint32_t pages_seen_ = 0;
   uint64_t instructions_ = 0;
   uint64_t digest_ = 0x9E3779B97F4A7C15u;
-  uint64_t events_run_ = 0;  // times that events were due
+  uint64_t events_run_ = 0;     // times that events were due
+  Cycles event_time_ = kNever;  // of the last that ran since an instruction was executed
   uint64_t device_accesses_ = 0;
   uint32_t device_address_ = 0;  // of the last one
   Cycles watch_at_ = 0;          // when to look for an idle loop next

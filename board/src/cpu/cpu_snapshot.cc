@@ -40,6 +40,7 @@ void Cpu::snapshot(Snapshot& s) {
   s.field("cpu.link", link_);
   s.field("cpu.penalty", penalty_);
   s.field("cpu.block_time", block_time_);
+  s.field("cpu.event_time", event_time_);
   s.field("cpu.sleep", sleep_);
   s.field("cpu.instructions", instructions_);
   s.field("cpu.digest", digest_);

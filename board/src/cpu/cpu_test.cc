@@ -4,7 +4,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
+#include <utility>
 
 #include "cpu/testing/fake_board.h"
 
@@ -29,11 +31,13 @@ struct Alarm {
     if (a.handler != 0) {
       a.board.system.pending_handler = a.handler;
     }
+    if (a.period != 0) a.board.events.schedule(a.event, when + a.period);
   }
   FakeBoard& board;
   Event event;
   Cycles rang = 0, now = 0;
   uint32_t handler = 0;
+  Cycles period = 0;
 };
 
 TEST(Cpu, FunctionalModeIsOneCycleAnInstruction) {
@@ -61,6 +65,27 @@ TEST(Cpu, SlicingChangesNothing) {
     EXPECT_EQ(b.cpu.instructions(), whole.cpu.instructions());
     EXPECT_EQ(b.r(1), 500500u);
   }
+}
+
+TEST(Cpu, SlicingDoesNotMoveInterruptsOfAWaitingInstruction) {
+  // l: ldrb r0, [r4]; cmp r0, #9; bne l: the comparison waits a cycle, in which some of the
+  // interrupts come.
+  const Timing timing;
+  const auto run = [&timing](Cycles slice) {
+    FakeBoard b(&timing);
+    b.r(4) = 0x20000000;
+    b.memory.set_halfwords(0x400, {0xF108, 0x0801, 0x4770} /* add r8, #1; bx lr */);
+    b.load({0x7820, 0x2809, 0xD1FC});
+    Alarm alarm(b);
+    alarm.handler = 0x400;
+    alarm.period = 61;
+    b.events.schedule(alarm.event, 20);
+    while (b.cpu.now() < 20000) b.cpu.run(std::min<Cycles>(20000, b.cpu.now() + slice));
+    return std::pair(b.cpu.trace_digest(), b.r(8));
+  };
+  const auto whole = run(20000);
+  EXPECT_GT(whole.second, 300u);
+  for (const Cycles slice : {1u, 2u, 7u, 60u}) EXPECT_EQ(run(slice), whole) << slice;
 }
 
 TEST(Cpu, EventsRunBetweenTheRightInstructions) {

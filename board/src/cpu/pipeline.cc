@@ -13,17 +13,21 @@ bool is_compare(Kind k) {
   return k == Kind::tst || k == Kind::teq || k == Kind::cmp || k == Kind::cmn;
 }
 
+// A shift by itself takes the shifter of EX1 but can do with that of EX2; RRX cannot.
 void alu_use(const Insn& i, PipelineUse* use) {
-  const bool shifted = i.immediate ? i.imm > 0xFF && i.kind != Kind::mov
-                                   : i.shift != Shift::lsl || i.shift_amount != 0;
+  const bool moves = i.kind == Kind::mov || i.kind == Kind::mvn;
+  const bool rotates = i.shift == Shift::rrx;
+  const bool shifted =
+      i.immediate ? i.imm > 0xFF && i.kind != Kind::mov : i.shift != Shift::lsl || i.shift_amount;
+  const bool pure_shift = i.kind == Kind::mov && !rotates;
   use->shifter = shifted;
-  if (i.kind != Kind::mov && i.kind != Kind::mvn) {
-    use->add_read(i.rn, ReadStage::alu);
+  if (!moves) {
+    use->add_read(i.rn, shifted ? ReadStage::beside_shift : ReadStage::alu);
   }
   if (!i.immediate) {
-    use->add_read(i.rm, shifted ? ReadStage::address : ReadStage::alu);
+    use->add_read(i.rm, shifted && !pure_shift ? ReadStage::address : ReadStage::alu);
   }
-  if (i.kind == Kind::adc || i.kind == Kind::sbc || i.shift == Shift::rrx) {
+  if (i.kind == Kind::adc || i.kind == Kind::sbc || rotates) {
     use->add_read(kFlags, ReadStage::alu);
   }
   if (is_compare(i.kind)) {
@@ -46,7 +50,7 @@ void multiply_use(const Insn& i, const Timing& t, PipelineUse* use) {
     return;
   }
   use->multiplier = true;
-  use->older_only = i.kind >= Kind::smla_half;
+  use->older_only = i.kind == Kind::usada8;
   use->add_read(i.rn, ReadStage::alu);
   use->add_read(i.rm, ReadStage::alu);
   const bool is_long = (i.kind >= Kind::smull && i.kind <= Kind::umaal) ||
@@ -57,29 +61,52 @@ void multiply_use(const Insn& i, const Timing& t, PipelineUse* use) {
       use->add_read(i.rd, ReadStage::accumulate);
       use->add_read(i.ra, ReadStage::accumulate);
     }
-    use->add_write(i.ra, t.mul_latency, false, true);
+    use->add_write(i.ra, t.mul_latency);
   } else if (i.kind != Kind::mul && i.ra != 15) {
     use->add_read(i.ra, ReadStage::accumulate);
   }
-  use->add_write(i.rd, t.mul_latency, false, true);
+  use->add_write(i.rd, t.mul_latency);
   if (i.set_flags) {
     use->add_write(kFlags, t.mul_latency);
   }
 }
 
-// Bit fields, extension, saturation, DSP.
-void bits_use(const Insn& i, PipelineUse* use) {
-  use->older_only = i.kind != Kind::shift_register;
-  use->shifter = i.kind < Kind::clz;
-  const ReadStage stage = use->shifter || i.kind == Kind::pkh ? ReadStage::address : ReadStage::alu;
-  const bool one_source = i.kind >= Kind::clz && i.kind <= Kind::rbit;
-  const bool bit_field = i.kind >= Kind::bfi && i.kind <= Kind::usat16;
-  const bool extension = i.kind >= Kind::sxtb && i.kind <= Kind::uxtb16;
-  if (!one_source && i.rn != 15) {
-    use->add_read(i.rn, extension ? ReadStage::alu : stage);
+// Cycles until an ALU can use the result of a bit field, extension, saturation or SIMD instruction.
+uint32_t bits_latency(const Insn& i) {
+  switch (i.kind) {
+    case Kind::ssat:
+    case Kind::usat:
+    case Kind::ssat16:
+    case Kind::usat16:
+    case Kind::qadd:
+      return 2;
+    case Kind::rev:
+    case Kind::rev16:
+    case Kind::revsh:
+    case Kind::rbit:
+      return 0;  // made in EX1
+    case Kind::parallel:
+      return (i.imm & 3) == 1 ? 2 : 1;  // saturating
+    default:
+      return 1;
   }
-  if (!bit_field) {
-    use->add_read(i.rm, i.kind == Kind::shift_register ? ReadStage::alu : stage);
+}
+
+void bits_use(const Insn& i, PipelineUse* use) {
+  const bool shift = i.kind == Kind::shift_register;
+  const bool reverses = i.kind >= Kind::rev && i.kind <= Kind::rbit;
+  const bool extends = i.kind >= Kind::sxtb && i.kind <= Kind::uxtb16;
+  const bool extracts = i.kind >= Kind::sbfx && i.kind <= Kind::usat16;
+  const bool doubles = i.kind == Kind::qadd && (i.imm & 1) != 0;
+  const bool adds = extends && i.rn != 15;
+  use->older_only = !shift;
+  use->shifter = i.kind < Kind::clz || reverses || i.kind == Kind::pkh || doubles;
+  if (!reverses && i.kind != Kind::clz && i.rn != 15) {
+    use->add_read(i.rn, extracts || doubles ? ReadStage::address : ReadStage::alu);
+  }
+  if (!extracts && i.kind != Kind::bfi) {
+    const bool early = reverses || adds || i.kind == Kind::pkh || doubles;
+    use->add_read(i.rm, early ? ReadStage::address : ReadStage::alu);
   }
   if (i.kind == Kind::bfi) {
     use->add_read(i.rd, ReadStage::alu);
@@ -87,7 +114,7 @@ void bits_use(const Insn& i, PipelineUse* use) {
   if (i.kind == Kind::sel) {
     use->add_read(kFlags, ReadStage::alu);
   }
-  use->add_write(i.rd, i.kind == Kind::shift_register ? 1 : bit_field || extension ? 1 : 2);
+  use->add_write(i.rd, bits_latency(i));
   if (i.set_flags || i.kind == Kind::parallel) {
     use->add_write(kFlags, 1);
   }
@@ -106,6 +133,9 @@ void memory_use(const Insn& i, const Timing& t, PipelineUse* use) {
   if (!i.literal) {
     use->add_read(i.rn, ReadStage::address);
   }
+  use->word_known = i.immediate && !i.writeback && !i.literal;
+  use->base = i.rn;
+  use->offset = i.add ? i.imm : 0 - i.imm;
   const uint32_t latency = 1 + t.load_use;
   if (i.kind == Kind::ldm || i.kind == Kind::stm) {
     use->never_pairs = true;
@@ -126,7 +156,7 @@ void memory_use(const Insn& i, const Timing& t, PipelineUse* use) {
       if (is_store) {
         use->add_read(r, ReadStage::store);
       } else {
-        use->add_write(r, latency);
+        use->add_loaded(r, latency);
       }
     }
   } else {
@@ -136,7 +166,7 @@ void memory_use(const Insn& i, const Timing& t, PipelineUse* use) {
     if (is_store) {
       use->add_read(i.rd, ReadStage::store);
     } else if (i.rd != 15) {
-      use->add_write(i.rd, latency + (is_narrow(i.kind) ? t.load_narrow : 0));
+      use->add_loaded(i.rd, latency + (is_narrow(i.kind) ? t.load_narrow : 0));
     }
     if (i.kind >= Kind::ldrex && i.kind <= Kind::ldrexh) {
       use->older_only = true;

@@ -9,14 +9,15 @@
 namespace millrace::board {
 namespace {
 
-void add_fp(uint8_t s, bool is_double, bool write, uint32_t latency, PipelineUse* use) {
+void add_fp_write(uint8_t s, bool is_double, uint32_t latency, PipelineUse* use) {
   for (int k = 0; k < (is_double ? 2 : 1); ++k) {
-    const uint8_t reg = static_cast<uint8_t>(kFpBase + ((s + k) & 31));
-    if (write) {
-      use->add_write(reg, latency);
-    } else {
-      use->add_read(reg, ReadStage::alu);
-    }
+    use->add_write(static_cast<uint8_t>(kFpBase + ((s + k) & 31)), latency);
+  }
+}
+
+void add_fp_read(uint8_t s, bool is_double, ReadStage stage, PipelineUse* use) {
+  for (int k = 0; k < (is_double ? 2 : 1); ++k) {
+    use->add_read(static_cast<uint8_t>(kFpBase + ((s + k) & 31)), stage);
   }
 }
 
@@ -77,18 +78,18 @@ void data_use(const Insn& i, const Timing& t, PipelineUse* use) {
   }
   const uint8_t vd = fp_register(bits(x, 15, 12), bit(x, 22), d);
   if (!one_operand) {
-    add_fp(fp_register(bits(x, 19, 16), bit(x, 7), d), d, false, 0, use);
+    add_fp_read(fp_register(bits(x, 19, 16), bit(x, 7), d), d, ReadStage::alu, use);
   }
   if (!one_operand || bit(x, 6)) {
-    add_fp(fp_register(bits(x, 3, 0), bit(x, 5), d), d, false, 0, use);
+    add_fp_read(fp_register(bits(x, 3, 0), bit(x, 5), d), d, ReadStage::alu, use);
   }
   if (reads_d || compare) {
-    add_fp(vd, d, false, 0, use);
+    add_fp_read(vd, d, reads_d ? ReadStage::fp_accumulate : ReadStage::alu, use);
   }
   if (compare) {
     use->add_write(kFpscr, 1);
   } else {
-    add_fp(vd, d, true, cost.latency, use);
+    add_fp_write(vd, d, cost.latency, use);
   }
 }
 
@@ -112,7 +113,7 @@ void vfp_use(const Insn& i, const Timing& t, PipelineUse* use) {
       for (int k = 0; k < (i.dual ? 2 : 1); ++k) {
         const uint8_t reg = static_cast<uint8_t>(kFpBase + i.rd + k);
         if (is_load) {
-          use->add_write(reg, load_latency);
+          use->add_write(reg, load_latency + (i.dual ? 1 : 0));
         } else {
           use->add_read(reg, ReadStage::store);
         }

@@ -43,6 +43,9 @@ class Scoreboard {
     if (use.fp) {
       at = std::max(at, fp_free_);
     }
+    if (use.load && use.word_known) {
+      at = std::max(at, behind_store(use));
+    }
     if (at == cycle_ && used_ != 0 && !fits(use)) {
       ++at;
     }
@@ -56,6 +59,9 @@ class Scoreboard {
     occupy(use);
     for (unsigned k = 0; k < use.write_count; ++k) {
       write(use.writes[k], at);
+    }
+    if (use.store && use.word_known) {
+      stores_[next_store_++ % stores_.size()] = {use.base, use.offset, at, true};
     }
     if (use.blocks_fp != 0) {
       fp_free_ = at + use.blocks_fp;
@@ -84,25 +90,38 @@ class Scoreboard {
     switch (read.stage) {
       case ReadStage::address:
         return early_[read.reg];
+      case ReadStage::beside_shift:
+        return fast_load_[read.reg] ? early_[read.reg] : late_[read.reg];
       case ReadStage::store:
-        return late_[read.reg] - 1;
       case ReadStage::accumulate:
-        return late_[read.reg] - (product_[read.reg] ? 1 : 0);
+        return late_[read.reg] - 1;
+      case ReadStage::fp_accumulate:
+        return late_[read.reg] - 2;
       default:
         return late_[read.reg];
     }
   }
 
-  void write(const PipelineUse::Write& w, int at) {
-    late_[w.reg] = at + w.latency;
-    early_[w.reg] = late_[w.reg] + (w.same_for_address ? 0 : address_extra(w));
-    product_[w.reg] = w.product;
-    written_[w.reg] = true;
+  // When a load may issue for the stores before it, as far as the block shows their addresses.
+  int behind_store(const PipelineUse& use) const {
+    int at = 0;
+    for (const Store& s : stores_) {
+      if (s.known && s.base == use.base && (s.offset ^ use.offset) < 4) {
+        at = std::max(at, s.at + static_cast<int>(std::min(timing_.store_to_load, 100u)));
+      }
+    }
+    return at;
   }
-  int address_extra(const PipelineUse::Write& w) const {
-    return w.latency > 1 && !w.product ? static_cast<int>(std::min(timing_.load_to_address, 100u)) -
-                                             static_cast<int>(std::min(timing_.load_use, 100u))
-                                       : 1;
+
+  void write(const PipelineUse::Write& w, int at) {
+    for (Store& s : stores_) {
+      s.known = s.known && s.base != w.reg;
+    }
+    const int extra = w.same_for_address ? 0 : w.loaded ? loaded_extra_ : 1;
+    late_[w.reg] = at + w.latency;
+    early_[w.reg] = late_[w.reg] + extra;
+    fast_load_[w.reg] = w.loaded && w.latency <= 1 + timing_.load_use;
+    written_[w.reg] = true;
   }
 
   void note_first_uses(const PipelineUse& use, int at) {
@@ -111,9 +130,9 @@ class Scoreboard {
       if (written_[read.reg]) {
         continue;
       }
-      const int need = read.stage == ReadStage::address ? at - 1
-                       : read.stage == ReadStage::store ? at + 1
-                                                        : at;
+      const int need = read.stage == ReadStage::address      ? at - 1
+                       : read.stage >= ReadStage::accumulate ? at + 1
+                                                             : at;
       first_use_[read.reg] = std::min(first_use_[read.reg], std::min(need, kNoUse - 1));
     }
   }
@@ -142,19 +161,30 @@ class Scoreboard {
     }
   }
 
+  struct Store {
+    uint8_t base = 0;
+    uint32_t offset = 0;
+    int at = 0;
+    bool known = false;
+  };
   struct Taken {
     bool shifter = false, multiplier = false, store = false, branch = false, fp = false;
   };
   const Timing& timing_;
+  // How much later than an ALU an address can use what was loaded.
+  const int loaded_extra_ = static_cast<int>(std::min(timing_.load_to_address, 100u)) -
+                            static_cast<int>(std::min(timing_.load_use, 100u));
   int cycle_ = 0;
   unsigned used_ = 0;  // slots of the cycle
   bool closed_ = false;
   unsigned loads_ = 0;
   Taken taken_;
   int fp_free_ = 0;
+  std::array<Store, 4> stores_;
+  unsigned next_store_ = 0;
   std::array<int, kRegs> late_{};   // when an ALU can use the register
   std::array<int, kRegs> early_{};  // when an address can
-  std::array<bool, kRegs> product_{};
+  std::array<bool, kRegs> fast_load_{};
   std::array<bool, kRegs> written_{};
   std::array<int, kRegs> first_use_{};
 };

@@ -65,11 +65,31 @@ TEST(Schedule, ShiftedOperandsAreNeededEarly) {
             (Cycle{0, 2}));
 }
 
+TEST(Schedule, PureShiftsUseEitherShifter) {
+  EXPECT_EQ(run({0x3001, 0x0841} /* adds r0, #1; lsrs r1, r0, #1 */).at, (Cycle{0, 1}));
+  EXPECT_EQ(run({0x0841, 0x08A3} /* lsrs r1, r0, #1; lsrs r3, r4, #2 */).at, (Cycle{0, 1}));
+}
+
 TEST(Schedule, LoadUse) {
-  // One bubble to an ALU, one more to an address, one more for narrow loads.
-  EXPECT_EQ(run({0x6808, 0x3001} /* ldr r0, [r1]; adds r0, #1 */).at, (Cycle{0, 2}));
-  EXPECT_EQ(run({0x6808, 0x6802} /* ldr r0, [r1]; ldr r2, [r0] */).at, (Cycle{0, 3}));
-  EXPECT_EQ(run({0x7808, 0x3001} /* ldrb r0, [r1]; adds r0, #1 */).at, (Cycle{0, 3}));
+  // The next cycle for an ALU, one later for an address or a shifted operand and what stands
+  // beside it, one later for narrow loads.
+  EXPECT_EQ(run({0x6808, 0x3001} /* ldr r0, [r1]; adds r0, #1 */).at, (Cycle{0, 1}));
+  EXPECT_EQ(run({0x6808, 0x6802} /* ldr r0, [r1]; ldr r2, [r0] */).at, (Cycle{0, 2}));
+  EXPECT_EQ(run({0x7808, 0x3001} /* ldrb r0, [r1]; adds r0, #1 */).at, (Cycle{0, 2}));
+  EXPECT_EQ(run({0x7808, 0x7802} /* ldrb r0, [r1]; ldrb r2, [r0] */).at, (Cycle{0, 3}));
+  EXPECT_EQ(run({0x6808, 0xEB00, 0x0385} /* ldr r0, [r1]; add.w r3, r0, r5, lsl #2 */).at,
+            (Cycle{0, 2}));
+  EXPECT_EQ(run({0x3001, 0xEB00, 0x0385} /* adds r0, #1; add.w r3, r0, r5, lsl #2 */).at,
+            (Cycle{0, 1}));
+}
+
+TEST(Schedule, LoadsWaitForStoresToTheSameWord) {
+  const int wait = static_cast<int>(Timing{}.store_to_load);
+  EXPECT_EQ(run({0x6048, 0x684A} /* str r0, [r1, #4]; ldr r2, [r1, #4] */).at, (Cycle{0, wait}));
+  EXPECT_EQ(run({0x6048, 0x794A} /* str r0, [r1, #4]; ldrb r2, [r1, #5] */).at, (Cycle{0, wait}));
+  EXPECT_EQ(run({0x6048, 0x688A} /* str r0, [r1, #4]; ldr r2, [r1, #8] */).at, (Cycle{0, 0}));
+  EXPECT_EQ(run({0x6048, 0x3104, 0x684A} /* str r0, [r1, #4]; adds r1, #4; ldr r2, [r1, #4] */).at,
+            (Cycle{0, 0, 2}));  // the address
 }
 
 TEST(Schedule, StoresReadTheirDataLate) {
@@ -131,7 +151,7 @@ TEST(Schedule, FloatingPoint) {
 }
 
 TEST(Schedule, LateResultsMakeTheNextBlockWait) {
-  const Scheduled first = run({0x3101, 0x6810} /* adds r1, #1; ldr r0, [r2] */);
+  const Scheduled first = run({0x3101, 0x7810} /* adds r1, #1; ldrb r0, [r2] */);
   ASSERT_EQ(first.length, 1);
   EXPECT_EQ(wait_between(first.block, run({0x3001} /* adds r0, #1 */).block), 1);
   EXPECT_EQ(wait_between(first.block, run({0x6803} /* ldr r3, [r0] */).block), 2);
