@@ -112,15 +112,17 @@ void add_serial_soak(Command parent, const Program& program) {
                  "Frame size of all phases but boundary; K, M = 1,024, 1,048,576 (512)",
                  ValueKind::text,
                  number_into(&settings.frame_size, Scale::bytes, 1, kMaxFrameBytes));
-  command.choice("--phase", "Run only this phase; may be given several times", soak_phases(),
-                 [options](const std::string& name) {
-                   std::vector<std::string>& phases = options->plan.phases;
-                   if (!options->phases_given) phases.clear();
-                   options->phases_given = true;
-                   if (std::find(phases.begin(), phases.end(), name) == phases.end()) {
-                     phases.push_back(name);
-                   }
-                 });
+  command.choice(
+      "--phase", "Run only this phase; may be given several times", soak_phases(),
+      [options](const std::string& name) {
+        std::vector<std::string>& phases = options->plan.phases;
+        if (!options->phases_given) phases.clear();
+        options->phases_given = true;
+        if (std::find(phases.begin(), phases.end(), name) == phases.end()) {
+          phases.push_back(name);
+        }
+      },
+      Repeats::yes);
   command.flag("--quick", "A short version of each phase, some seconds in all",
                &options->plan.quick);
   add_json_option(command, &options->link.outputs);
