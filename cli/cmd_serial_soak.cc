@@ -49,10 +49,9 @@ Replugger replugger_for(const std::string& port) {
 
 int run(const Options& options, const Invocation& invocation) {
   const LinkOptions& link = options.link;
-  const Status writable = check_outputs(link.outputs);
-  if (!writable) return fail_output(writable.error());
-  Result<std::unique_ptr<Endpoint>> endpoint = host::make_endpoint(link.port, endpoint_schemes());
-  if (!endpoint) return fail(endpoint.error());
+  int code = kOk;
+  const std::unique_ptr<Endpoint> endpoint = begin_measurement(link, &code);
+  if (endpoint == nullptr) return code;
   SoakPlan plan = options.plan;
   plan.settings = link.settings;
   SoakResult soak;
@@ -60,7 +59,7 @@ int run(const Options& options, const Invocation& invocation) {
     ProgressBar bar;
     const host::RunHooks hooks = bar.hooks();
     catch_interrupt();
-    soak = run_soak(**endpoint, plan, replugger_for(link.port), host::run_serial, hooks,
+    soak = run_soak(*endpoint, plan, replugger_for(link.port), host::run_serial, hooks,
                     [&bar](const std::string& label) { bar.set_label(label); });
   }
   if (soak.error) fail(*soak.error);
