@@ -5,7 +5,6 @@
 #include "cli/exit_code.h"
 #include "cli/interrupt.h"
 #include "cli/link_options.h"
-#include "cli/pc_endpoint.h"
 #include "cli/print.h"
 #include "cli/result_json.h"
 #include "cli/run_report.h"
@@ -68,10 +67,9 @@ void print_series(std::FILE* out, const Runs& runs, const Colour& colour) {
 
 int run(const Options& options, const Invocation& invocation) {
   const LinkOptions& link = options.link;
-  const host::Status writable = check_outputs(link.outputs);
-  if (!writable) return fail_output(writable.error());
-  Result<std::unique_ptr<Endpoint>> endpoint = host::make_endpoint(link.port, endpoint_schemes());
-  if (!endpoint) return fail(endpoint.error());
+  int code = kOk;
+  const std::unique_ptr<Endpoint> endpoint = begin_measurement(link, &code);
+  if (endpoint == nullptr) return code;
   std::FILE* out = report_file(link.outputs);
   const Colour colour(out);
   Runs runs;
@@ -82,7 +80,7 @@ int run(const Options& options, const Invocation& invocation) {
     catch_interrupt();
     for (uint32_t i = 0; i < options.repeat; ++i) {
       if (options.repeat > 1) bar.set_label(fmt::format("run {} of {}", i + 1, options.repeat));
-      const Result<RunResult> result = host::run_serial(**endpoint, link.settings, hooks);
+      const Result<RunResult> result = host::run_serial(*endpoint, link.settings, hooks);
       if (!result) {
         error = result.error();
         break;

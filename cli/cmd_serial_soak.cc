@@ -49,10 +49,9 @@ Replugger replugger_for(const std::string& port) {
 
 int run(const Options& options, const Invocation& invocation) {
   const LinkOptions& link = options.link;
-  const Status writable = check_outputs(link.outputs);
-  if (!writable) return fail_output(writable.error());
-  Result<std::unique_ptr<Endpoint>> endpoint = host::make_endpoint(link.port, endpoint_schemes());
-  if (!endpoint) return fail(endpoint.error());
+  int code = kOk;
+  const std::unique_ptr<Endpoint> endpoint = begin_measurement(link, &code);
+  if (endpoint == nullptr) return code;
   SoakPlan plan = options.plan;
   plan.settings = link.settings;
   SoakResult soak;
@@ -60,7 +59,7 @@ int run(const Options& options, const Invocation& invocation) {
     ProgressBar bar;
     const host::RunHooks hooks = bar.hooks();
     catch_interrupt();
-    soak = run_soak(**endpoint, plan, replugger_for(link.port), host::run_serial, hooks,
+    soak = run_soak(*endpoint, plan, replugger_for(link.port), host::run_serial, hooks,
                     [&bar](const std::string& label) { bar.set_label(label); });
   }
   if (soak.error) fail(*soak.error);
@@ -112,15 +111,17 @@ void add_serial_soak(Command parent, const Program& program) {
                  "Frame size of all phases but boundary; K, M = 1,024, 1,048,576 (512)",
                  ValueKind::text,
                  number_into(&settings.frame_size, Scale::bytes, 1, kMaxFrameBytes));
-  command.choice("--phase", "Run only this phase; may be given several times", soak_phases(),
-                 [options](const std::string& name) {
-                   std::vector<std::string>& phases = options->plan.phases;
-                   if (!options->phases_given) phases.clear();
-                   options->phases_given = true;
-                   if (std::find(phases.begin(), phases.end(), name) == phases.end()) {
-                     phases.push_back(name);
-                   }
-                 });
+  command.choice(
+      "--phase", "Run only this phase; may be given several times", soak_phases(),
+      [options](const std::string& name) {
+        std::vector<std::string>& phases = options->plan.phases;
+        if (!options->phases_given) phases.clear();
+        options->phases_given = true;
+        if (std::find(phases.begin(), phases.end(), name) == phases.end()) {
+          phases.push_back(name);
+        }
+      },
+      Repeats::yes);
   command.flag("--quick", "A short version of each phase, some seconds in all",
                &options->plan.quick);
   add_json_option(command, &options->link.outputs);

@@ -2,7 +2,6 @@
 #include "cli/commands.h"
 #include "cli/exit_code.h"
 #include "cli/interrupt.h"
-#include "cli/pc_endpoint.h"
 #include "cli/print.h"
 #include "cli/result_json.h"
 #include "cli/run_report.h"
@@ -42,10 +41,9 @@ void print_sweep(std::FILE* out, const SweepResult& sweep) {
 
 int run(const Options& options, const Invocation& invocation) {
   const LinkOptions& link = options.link;
-  const host::Status writable = check_outputs(link.outputs);
-  if (!writable) return fail_output(writable.error());
-  Result<std::unique_ptr<Endpoint>> endpoint = host::make_endpoint(link.port, endpoint_schemes());
-  if (!endpoint) return fail(endpoint.error());
+  int code = kOk;
+  const std::unique_ptr<Endpoint> endpoint = begin_measurement(link, &code);
+  if (endpoint == nullptr) return code;
   SweepPlan plan = options.plan;
   plan.settings = link.settings;
   SweepResult sweep;
@@ -53,7 +51,7 @@ int run(const Options& options, const Invocation& invocation) {
     ProgressBar bar;
     const host::RunHooks hooks = bar.hooks();
     catch_interrupt();
-    sweep = run_sweep(**endpoint, plan, host::run_serial, hooks,
+    sweep = run_sweep(*endpoint, plan, host::run_serial, hooks,
                       [&bar](const std::string& label) { bar.set_label(label); });
   }
   if (sweep.error) fail(*sweep.error);

@@ -55,12 +55,12 @@ std::vector<std::string> split_names(const std::string& names) {
 }
 
 CLI::Option* add(CLI::App* app, const std::string& names, const std::string& help,
-                 const std::string& shown, const ValueParser& parse) {
+                 const std::string& shown, ValueParser parse) {
   CLI::Option* option = app->add_option(
       names, [](const CLI::results_t&) { return true; }, wrapped(help));
-  option->expected(1)->take_last()->type_name(shown);
+  option->expected(1)->multi_option_policy(CLI::MultiOptionPolicy::Throw)->type_name(shown);
   option->check(CLI::Validator(
-      [parse](const std::string& value) {
+      [parse = std::move(parse)](const std::string& value) {
         const Status status = parse(value);
         if (status) return std::string();
         return fmt::format("{}: {}", value.empty() ? "''" : value, status.error().message);
@@ -151,6 +151,9 @@ std::string failure(const Command::Impl* at, const CLI::ParseError& error) {
       }
       return fmt::format("{} needs {}", at->path, text.substr(0, text.find(" is required")));
     case CLI::ExitCodes::ArgumentMismatch:
+      if (text.find("At Most") != std::string::npos) {
+        return fmt::format("{} may be given only once", text.substr(0, colon));
+      }
       return fmt::format("{} needs a value", text.substr(0, colon));
     case CLI::ExitCodes::ValidationError:
       if (colon == std::string::npos) return text;
@@ -184,7 +187,7 @@ void Command::flag(const std::string& names, const std::string& help, bool* targ
 
 void Command::option(const std::string& names, const std::string& placeholder,
                      const std::string& help, ValueKind kind, ValueParser parse) {
-  add(impl_->app, names, help, placeholder, parse);
+  add(impl_->app, names, help, placeholder, std::move(parse));
   impl_->info->options.push_back({split_names(names), help, kind, {}});
 }
 
@@ -199,23 +202,25 @@ void Command::text(const std::string& names, const std::string& placeholder,
 
 void Command::choice(const std::string& names, const std::string& help,
                      const std::vector<std::string>& choices,
-                     std::function<void(const std::string&)> set) {
+                     std::function<void(const std::string&)> set, Repeats repeats) {
   std::string shown;
   for (const std::string& choice : choices) shown += (shown.empty() ? "" : "|") + choice;
-  add(impl_->app, names, help, shown,
-      [choices, shown, set = std::move(set)](const std::string& value) {
-        if (std::find(choices.begin(), choices.end(), value) == choices.end()) {
-          return Status(Error{ErrorCode::usage, "must be one of " + shown});
-        }
-        set(value);
-        return Status();
-      });
+  CLI::Option* option =
+      add(impl_->app, names, help, shown,
+          [choices, shown, set = std::move(set)](const std::string& value) {
+            if (std::find(choices.begin(), choices.end(), value) == choices.end()) {
+              return Status(Error{ErrorCode::usage, "must be one of " + shown});
+            }
+            set(value);
+            return Status();
+          });
+  if (repeats == Repeats::yes) option->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   impl_->info->options.push_back({split_names(names), help, ValueKind::choice, choices});
 }
 
 void Command::positional(const std::string& name, const std::string& help, ValueKind kind,
                          bool required, ValueParser parse) {
-  CLI::Option* option = add(impl_->app, name, help, "", parse);
+  CLI::Option* option = add(impl_->app, name, help, "", std::move(parse));
   if (required) option->required();
   impl_->info->options.push_back({{}, help, kind, {}});
 }

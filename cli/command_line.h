@@ -17,6 +17,9 @@ namespace millrace::cli {
 // What an option's value is, for shell completion.
 enum class ValueKind { none, text, choice, file, folder, port };
 
+// Whether an option may be given several times; `set` is then called for each value.
+enum class Repeats { no, yes };
+
 struct OptionInfo {
   std::vector<std::string> names;  // with their dashes; empty: a positional argument
   std::string help;
@@ -34,7 +37,8 @@ struct CommandInfo {
 // Takes an option's value as written; an error's message says what would be right.
 using ValueParser = std::function<host::Status(const std::string&)>;
 
-// One command while it is described. Targets must live until CommandLine::run() has returned.
+// One command while it is described. An option that is given twice is a usage error unless it
+// repeats. Targets must live until CommandLine::run() has returned.
 class Command {
  public:
   // `examples` stands at the end of --help, each line as it is.
@@ -47,7 +51,8 @@ class Command {
   void text(const std::string& names, const std::string& placeholder, const std::string& help,
             ValueKind kind, std::string* target);
   void choice(const std::string& names, const std::string& help,
-              const std::vector<std::string>& choices, std::function<void(const std::string&)> set);
+              const std::vector<std::string>& choices, std::function<void(const std::string&)> set,
+              Repeats repeats = Repeats::no);
   void positional(const std::string& name, const std::string& help, ValueKind kind, bool required,
                   ValueParser parse);
   void positional(const std::string& name, const std::string& help, ValueKind kind, bool required,

@@ -19,6 +19,9 @@ struct Tool {
     bench.option("--frames", "N", "frames", ValueKind::text,
                  number_into(&frames, Scale::count, 1, 1000));
     bench.choice("--dtr", "a line", {"on", "off"}, [this](const std::string& v) { dtr = v; });
+    bench.choice(
+        "--phase", "phases", {"a", "b"}, [this](const std::string& v) { phases += v; },
+        Repeats::yes);
     bench.flag("--stop", "stop", &stop);
     bench.text("--json", "FILE", "a file", ValueKind::file, &json);
     bench.action([this] {
@@ -44,7 +47,7 @@ struct Tool {
   }
 
   CommandLine line{"tool", "does things", "", "tool 1.2.3"};
-  std::string port, dtr, json;
+  std::string port, dtr, json, phases;
   uint32_t frames = 5;
   bool stop = false;
   int runs = 0;
@@ -64,10 +67,10 @@ TEST(CommandLine, StoresValuesAndRunsTheAction) {
   EXPECT_EQ(tool.json, "-");
 }
 
-TEST(CommandLine, TheLastOfRepeatedOptionsCounts) {
+TEST(CommandLine, OptionThatRepeatsTakesEveryValue) {
   Tool tool;
-  EXPECT_EQ(tool.run({"serial", "bench", "p", "--frames", "2", "--frames", "3"}).code, 7);
-  EXPECT_EQ(tool.frames, 3U);
+  EXPECT_EQ(tool.run({"serial", "bench", "p", "--phase", "a", "--phase", "b"}).code, 7);
+  EXPECT_EQ(tool.phases, "ab");
 }
 
 TEST(CommandLine, HelpAndVersionGoToStdout) {
@@ -93,6 +96,12 @@ TEST(CommandLine, UsageErrorsAreOneSentence) {
        "millrace: unknown option --frmes (did you mean --frames?); see tool serial bench --help\n"},
       {{"serial", "bench", "p", "q"},
        "millrace: unknown argument q; see tool serial bench --help\n"},
+      {{"serial", "bench", "p", "--frames", "2", "--frames", "3"},
+       "millrace: --frames may be given only once; see tool serial bench --help\n"},
+      {{"serial", "bench", "p", "--dtr", "on", "--dtr=on"},
+       "millrace: --dtr may be given only once; see tool serial bench --help\n"},
+      {{"serial", "bench", "p", "--json", "a", "--json", "b"},
+       "millrace: --json may be given only once; see tool serial bench --help\n"},
       {{"serial", "bench", "p", "--frames"},
        "millrace: --frames needs a value; see tool serial bench --help\n"},
       {{"serial", "bench"},

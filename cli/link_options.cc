@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/link_options.h"
 
+#include "cli/exit_code.h"
+#include "cli/pc_endpoint.h"
 #include "cli/values.h"
 
 namespace millrace::cli {
@@ -61,6 +63,20 @@ void add_link_options(Command& command, LinkOptions* options) {
                  "How long to wait for a device that went away, under any name; 0: not at all "
                  "(3000)",
                  ValueKind::text, number_into(&s.follow_replug_ms, Scale::count, 0, kHourMs));
+}
+
+std::unique_ptr<host::Endpoint> begin_measurement(const LinkOptions& options, int* code) {
+  if (const host::Status writable = check_outputs(options.outputs); !writable) {
+    *code = fail_output(writable.error());
+    return nullptr;
+  }
+  host::Result<std::unique_ptr<host::Endpoint>> endpoint =
+      host::make_endpoint(options.port, endpoint_schemes());
+  if (!endpoint) {
+    *code = fail(endpoint.error());
+    return nullptr;
+  }
+  return std::move(*endpoint);
 }
 
 }  // namespace millrace::cli

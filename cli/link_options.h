@@ -21,6 +21,10 @@ struct LinkOptions {
 // PORT and all settings but frame size, count, acknowledgement and direction.
 void add_link_options(Command& command, LinkOptions* options);
 
+// What every measurement begins with: the outputs can be written and PORT is a name that can be
+// right. Null: it was said on stderr why not, and *code is the exit code.
+std::unique_ptr<host::Endpoint> begin_measurement(const LinkOptions& options, int* code);
+
 // The text on port names for --help.
 extern const char* const kPortHelp;
 

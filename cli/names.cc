@@ -42,6 +42,8 @@ const char* verdict_name(VerdictKind kind) {
       return "duplicated";
     case VerdictKind::stale_bytes:
       return "stale_bytes";
+    case VerdictKind::reordered:
+      return "reordered";
     case VerdictKind::device_reset:
       return "device_reset";
     case VerdictKind::replugged:

@@ -9,6 +9,8 @@
 #include <string>
 #include <utility>
 
+#include "millrace/host/text.h"
+
 namespace millrace::cli {
 
 // Writes `text`. A failure on stdout is remembered for stdout_error(); on stderr it is ignored,
@@ -30,10 +32,9 @@ void print(fmt::format_string<Arguments...> format, Arguments&&... arguments) {
   write_text(stdout, fmt::format(format, std::forward<Arguments>(arguments)...));
 }
 
-// One line that is safe on a terminal: control characters (line ends too), marks that turn the
-// direction of writing and bytes that are no UTF-8 become `?`. For every text that came from a
-// device, the system or the command line, at the place where it is put among ours.
-std::string printable(const std::string& text);
+// For every text that came from a device, the system or the command line, at the place where it is
+// put among ours.
+using host::printable;
 
 // printable(), with the middle left out when it is long: the sentence of an error.
 std::string printable_sentence(const std::string& text);

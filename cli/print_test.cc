@@ -6,30 +6,6 @@
 namespace millrace::cli {
 namespace {
 
-TEST(Printable, TextStays) {
-  EXPECT_EQ(printable("Teensy 4.1, 12 \u00b5s, \u65e5\u672c, \U0001f600"),
-            "Teensy 4.1, 12 \u00b5s, \u65e5\u672c, \U0001f600");
-}
-
-TEST(Printable, ControlCharactersBecomeQuestionMarks) {
-  EXPECT_EQ(printable("\x1b[2Ja\nb\rc\td\x7f"), "?[2Ja?b?c?d?");
-  EXPECT_EQ(printable(std::string("a\0b", 3)), "a?b");
-  EXPECT_EQ(printable("\xc2\x9b"
-                      "31m"),
-            "?31m");  // U+009B, the one-character CSI
-  EXPECT_EQ(printable("a\xe2\x80\xae"
-                      "b"),
-            "a?b");  // U+202E, right-to-left override
-}
-
-TEST(Printable, BytesThatAreNoUtf8BecomeQuestionMarks) {
-  EXPECT_EQ(printable("\xff\xfe"), "??");
-  EXPECT_EQ(printable("\xc0\xaf"), "??");            // overlong '/'
-  EXPECT_EQ(printable("\xed\xa0\x80"), "???");       // a surrogate
-  EXPECT_EQ(printable("\xf4\x90\x80\x80"), "????");  // above U+10FFFF
-  EXPECT_EQ(printable("a\xe6\x97"), "a??");          // cut short
-}
-
 TEST(PrintableSentence, KeepsBothEndsOfALongOne) {
   EXPECT_EQ(printable_sentence(std::string(800, 'a')), std::string(800, 'a'));
   const std::string cut = printable_sentence("open " + std::string(100000, 'x') + ": not found");

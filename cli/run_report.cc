@@ -45,7 +45,10 @@ std::string device_line(const RunResult& result) {
   const link::Hello& hello = *result.hello;
   std::string out =
       fmt::format("{} {} on {}", hello.firmware_name, hello.firmware_version, hello.board);
-  if (hello.usb_speed_mbit != 0) out += fmt::format(", USB {} Mbit/s", hello.usb_speed_mbit);
+  if (hello.usb_speed_mbit != 0) {
+    out += fmt::format(", {}USB {} Mbit/s", result.port.is_usb ? "" : "claims to be at ",
+                       hello.usb_speed_mbit);
+  }
   out += fmt::format(", transmit buffer {} B", grouped(hello.tx_buffer_bytes));
   if (hello.boot_counter != 0) out += fmt::format(", boot {}", hello.boot_counter);
   return out;

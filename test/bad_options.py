@@ -35,6 +35,7 @@ e2e.fails(expect=2, says="needs a command")
 e2e.fails("serial", "bnech", expect=2, says="did you mean bench?")
 e2e.fails("device", "pc", "--faults", "drop=x", expect=2, says="drop")
 e2e.fails("completion", "tcsh", expect=2, says="bash, zsh or fish")
-e2e.fails(*BENCH, "--json", "-", "--json", "/no/such/folder/x.json", expect=1,
-          says="/no/such/folder/x.json")
+for option in ("--seed", "--frames", "--json", "--timeout-ms"):
+    e2e.fails(*BENCH, option, "1", option, "2", expect=2, says=(option, "only once"))
+e2e.fails(*BENCH, "--json", "/no/such/folder/x.json", expect=1, says="/no/such/folder/x.json")
 e2e.fails("serial", "sweep", "pc:", "--json", "-", "--csv", "-", expect=2, says="only one of")

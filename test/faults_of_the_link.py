@@ -2,12 +2,10 @@
 """What happens to the port as a whole: mangling, replug, reset, discard, stalls, odd reads."""
 import e2e
 
-FRAMES = ("--frame-size", 2048, "--frames", 1024)  # 2 MiB
 
-
-def bench(fault, *options, expect=1):
-    outcome, document = e2e.measure("serial", "bench", "pc:?" + fault, *FRAMES, *options,
-                                    expect=expect)
+def bench(fault, *options, expect=1, frames=1024):  # 2 MiB
+    outcome, document = e2e.measure("serial", "bench", "pc:?" + fault, "--frame-size", 2048,
+                                    "--frames", frames, *options, expect=expect)
     return outcome, document["runs"][0], document["verdict"]["kind"]
 
 
@@ -31,7 +29,7 @@ for fault in ("reset=100@1048576", "reset_silent=@1048576"):
 
 # Odd pieces and a stall that is bridged harm nothing.
 for fault in ("split=1&rate=200000000", "split=13", "split=511", "stall=150@524288"):
-    outcome, run, verdict = bench(fault, "--frames", 64, expect=0)
+    outcome, run, verdict = bench(fault, expect=0, frames=64)
     assert run["in_bytes"] == 64 * 2048 and run["faults"] == [], (fault, run)
 assert run["reads"]["longest_silence_ns"] == 0 or run["bridge_buffer_bytes"] > 0, run["reads"]
 outcome.says("longest", "would bridge it")

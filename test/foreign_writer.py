@@ -2,12 +2,14 @@
 """A modem probe during a run fails it and is quoted; one before the run harms nobody."""
 import os
 import subprocess
+import tty
 
 import e2e
 
 
 def probe(path):
     fd = os.open(path, os.O_RDWR | os.O_NOCTTY)
+    tty.setraw(fd)  # VMIN 1, as most programs have it: our reads must still end
     os.write(fd, b"AT\r\n")
     os.close(fd)
 

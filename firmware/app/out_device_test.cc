@@ -149,6 +149,28 @@ TEST(OutDevice, ADamagedFrameDoesNotLockTheWindow) {
   EXPECT_EQ(f.received(), "\x06");
 }
 
+// Without any byte behind it the damage is told from a loss by the frame being full.
+TEST(OutDevice, DamageToTheLastByteOfAnAcknowledgedFrameIsReported) {
+  DeviceFixture f;
+  ASSERT_TRUE(f.start(out_run(300, 4, 1)));
+  std::string stream = out_bytes(300, 4);
+  stream[299] = static_cast<char>(stream[299] ^ 1);
+  f.send(stream.substr(0, 300));
+  f.advance_ms(100);
+  EXPECT_EQ(f.received(), "\x06");
+  for (size_t frame = 1; frame < 4; ++frame) {
+    f.send(stream.substr(frame * 300, 300));
+    EXPECT_EQ(f.received(), "\x06");
+  }
+  f.send(end_bytes());
+  const auto report = take<DeviceCounters>(&f.port.output, MessageType::report);
+  ASSERT_TRUE(report);
+  EXPECT_EQ(report->state, link::kRunComplete);
+  EXPECT_EQ(report->out_altered_bytes, 1u);
+  EXPECT_EQ(report->out_first_fault_offset, 299u);
+  EXPECT_EQ(report->out_lost_bytes, 0u);
+}
+
 TEST(OutDevice, GivesUpAfterTwoSecondsOfSilence) {
   DeviceFixture f;
   ASSERT_TRUE(f.start(out_run(512, 10)));

@@ -209,15 +209,21 @@ Result<std::unique_ptr<Endpoint>> make_endpoint_on(PortSystem& system, const std
   if (name.empty() || name.find('\0') != std::string::npos) {
     return Error{ErrorCode::usage, "the port name is empty (`millrace ports` lists them)"};
   }
-  if (system.is_port_name(name)) {
+  const size_t colon = name.find(':');
+  const std::string scheme = name.substr(0, colon);
+  const std::string rest = colon == std::string::npos ? "" : name.substr(colon + 1);
+  const bool known_scheme =
+      colon != std::string::npos &&
+      (scheme == "usb" || scheme == "serial" ||
+       std::any_of(schemes.begin(), schemes.end(),
+                   [&](const EndpointScheme& candidate) { return candidate.scheme == scheme; }));
+  // First the schemes: a serial number may hold a slash.
+  if (!known_scheme && system.is_port_name(name)) {
     PortQuery query;
     query.name = name;
     query.path = name;
     return made(std::move(query));
   }
-  const size_t colon = name.find(':');
-  const std::string scheme = name.substr(0, colon);
-  const std::string rest = colon == std::string::npos ? "" : name.substr(colon + 1);
   if (scheme == "usb") {
     Result<PortQuery> query = parse_usb(name, rest);
     if (!query) return query.error();

@@ -53,7 +53,10 @@ class FakeTransport final : public Transport {
 
 class FakeSystem final : public PortSystem {
  public:
-  bool is_port_name(const std::string& name) override { return name[0] == '/'; }
+  bool slash_makes_a_path = false;  // as on Linux
+  bool is_port_name(const std::string& name) override {
+    return slash_makes_a_path ? name.find('/') != std::string::npos : name[0] == '/';
+  }
   Result<std::string> resolve(const std::string& name) override {
     const auto link = links.find(name);
     const std::string path = link == links.end() ? name : link->second;
@@ -192,6 +195,17 @@ TEST_F(EndpointTest, SerialNumberFindsItsBoard) {
 TEST_F(EndpointTest, SerialNumberMayHoldColons) {
   system.ports = {usb_port("/dev/ttyACM0", "E6:60:58")};
   EXPECT_EQ(path_of(make("serial:E6:60:58")->open({})), "/dev/ttyACM0");
+}
+
+TEST_F(EndpointTest, SerialNumberMayHoldSlashes) {
+  system.slash_makes_a_path = true;
+  system.ports = {usb_port("/dev/ttyACM0", "a/b")};
+  EXPECT_EQ(path_of(make("serial:a/b")->open({})), "/dev/ttyACM0");
+  const Result<std::unique_ptr<Transport>> port = make("serial:a/c")->open({});
+  ASSERT_FALSE(port.ok());
+  EXPECT_EQ(port.error().code, ErrorCode::not_found);
+  EXPECT_THAT(port.error().message, HasSubstr("no port with serial number a/c"));
+  EXPECT_EQ(make_error("usb:16c0/0483").code, ErrorCode::usage);
 }
 
 TEST_F(EndpointTest, BadNamesAreUsageErrors) {

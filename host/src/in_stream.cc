@@ -48,6 +48,12 @@ void InStream::take(const Block& block) {
   count_read(block);
   last_arrival_ns_ = block.arrival_ns;
   verifier_.feed(block.bytes.data(), block.bytes.size());
+  if (window_ > 0) {
+    const uint64_t acked = acked_before_block_ * frame_size_;
+    const uint64_t in_flight =
+        verifier_.accounted_bytes() - std::min(verifier_.accounted_bytes(), acked);
+    result_.most_unacknowledged_bytes = std::max(result_.most_unacknowledged_bytes, in_flight);
+  }
   if (verifier_.totals().message_bytes - messages < block.bytes.size()) {
     last_stream_ns_ = block.arrival_ns;
   }
@@ -60,7 +66,7 @@ void InStream::take(const Block& block) {
 void InStream::count_read(const Block& block) {
   ReadStats& reads = result_.reads;
   const size_t size = block.bytes.size();
-  if (reads.reads > 0 && !report_came_) {
+  if (reads.reads > 0 && !report_came_ && !verifier_.complete()) {
     const int64_t silence = block.arrival_ns - last_arrival_ns_;
     if (silence > reads.longest_silence_ns) {
       reads.longest_silence_ns = silence;
@@ -99,6 +105,7 @@ void InStream::count_frames(int64_t now_ns) {
 
 uint64_t InStream::take_acks_due(uint64_t coming_bytes) {
   uint64_t frames = frames_;
+  if (coming_bytes > 0) acked_before_block_ = acked_;
   if (coming_bytes > 0 && !verifier_.in_fault()) {
     frames = std::min((verifier_.accounted_bytes() + coming_bytes) / frame_size_, frame_count_);
   }

@@ -76,6 +76,7 @@ class InStream {
   bool report_came_ = false;
   uint64_t frames_ = 0;
   uint64_t acked_ = 0;
+  uint64_t acked_before_block_ = 0;
   int64_t last_frame_ns_;
   int64_t last_arrival_ns_;
   int64_t last_stream_ns_;

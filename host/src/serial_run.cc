@@ -59,6 +59,41 @@ bool is_echo(const std::vector<uint8_t>& sample) {
   return std::search(sample.begin(), sample.end(), probe, probe + sizeof(probe)) != sample.end();
 }
 
+// What the run needs and the device says it does not have; empty: nothing. A limit of 0 is not
+// told.
+std::string missing_capability(const link::Hello& hello, const RunSettings& s) {
+  const auto can = [&hello](uint8_t bit) { return (hello.capabilities & bit) != 0; };
+  if (s.direction != link::Direction::in && !can(link::kCanStreamOut)) {
+    return "has no OUT stream (use direction in)";
+  }
+  if (s.window_frames > 0 && !can(link::kCanWindow)) {
+    return "has no acknowledgements (use none)";
+  }
+  if (s.window_frames > hello.max_window_frames && hello.max_window_frames > 0) {
+    return fmt::format("takes a window of at most {} frames, not {}", hello.max_window_frames,
+                       s.window_frames);
+  }
+  if (s.discard_mode && !can(link::kCanDiscard)) return "has no discard mode";
+  if (s.counters_interval_ms > 0 && !can(link::kCanCountDuringRun)) {
+    return "has no counters during a run";
+  }
+  if (s.frame_size > hello.max_frame_bytes && hello.max_frame_bytes > 0) {
+    return fmt::format("takes frames of at most {}, not {}", bytes_text(hello.max_frame_bytes),
+                       grouped(s.frame_size));
+  }
+  return "";
+}
+
+// Why a STARTED refuses.
+std::string refusal(const link::Started& started) {
+  if (started.status > link::StartStatus::flags) {
+    return fmt::format("it refused the run with status {}, which this version does not know{}{}",
+                       static_cast<unsigned>(started.status), started.reason[0] != 0 ? ": " : "",
+                       started.reason);
+  }
+  return started.reason[0] != 0 ? started.reason : "no reason given";
+}
+
 class Run {
  public:
   Run(Endpoint& endpoint, const RunSettings& settings, const RunHooks& hooks)
@@ -77,6 +112,8 @@ class Run {
   void follow_replug();
   void explain_no_answer();
   void note_sample(const std::vector<uint8_t>& sample);
+  void note_unasked();
+  void add_foreign(uint64_t bytes);
   void figures();
   bool end_with(RunEnd end, std::string detail);
   bool end_gone(const IoResult& io);
@@ -89,6 +126,9 @@ class Run {
   std::unique_ptr<Transport> transport_;
   std::unique_ptr<Dialogue> dialogue_;
   SessionStart start_;
+  uint64_t dropped_before_hello_ = 0;
+  std::vector<uint8_t> unasked_;  // the first bytes between HELLO and STARTED
+  uint64_t unasked_bytes_ = 0;
 };
 
 Result<RunResult> Run::run() {
@@ -145,7 +185,12 @@ bool Run::greet() {
 
 bool Run::start_extended() {
   result_.protocol = Protocol::extended;
+  const std::string missing = missing_capability(*result_.hello, settings_);
+  if (!missing.empty()) return end_with(RunEnd::refused, "by its HELLO it " + missing);
   for (int attempt = 0;; ++attempt) {
+    // Behind HELLO nothing but STARTED is to come.
+    dialogue_->clear_sample();
+    dropped_before_hello_ = dialogue_->dropped_bytes();
     link::RunRequest request;
     request.session_id = result_.hello->session_id;
     request.run_id = static_cast<uint32_t>(clock_.now_ns() / 1000) | 1;
@@ -171,7 +216,14 @@ bool Run::start_extended() {
       io = dialogue_->await(link::MessageType::started, deadline, deadline, &answer);
       if (io.kind == IoKind::gone || io.kind == IoKind::error) return end_gone(io);
       if (io.kind == IoKind::nothing_yet) {
-        return end_with(RunEnd::timed_out, "the device answered HELLO but not RUN");
+        if (dialogue_->sample().empty()) {
+          return end_with(RunEnd::timed_out, "the device answered HELLO but not RUN");
+        }
+        end_with(RunEnd::no_answer,
+                 "the device answered HELLO but not RUN, and sends what nobody "
+                 "asked for");
+        note_sample(dialogue_->sample());
+        return false;
       }
     } while (!link::decode(answer.data(), answer.size(), &started) ||
              started.run_id != request.run_id);
@@ -181,9 +233,11 @@ bool Run::start_extended() {
       result_.hello = dialogue_->probe(&io);
       if (result_.hello) continue;
     }
-    return end_with(RunEnd::refused, started.reason[0] != 0 ? started.reason : "no reason given");
+    return end_with(RunEnd::refused, refusal(started));
   }
-  result_.stale_input_bytes = dialogue_->dropped_bytes();
+  result_.stale_input_bytes = dropped_before_hello_;
+  unasked_ = dialogue_->sample();
+  unasked_bytes_ = dialogue_->dropped_bytes() - dropped_before_hello_;
   start_.rest = dialogue_->take_rest();
   start_.rest_arrival_ns = dialogue_->last_arrival_ns();
   return true;
@@ -206,7 +260,25 @@ bool Run::start_classic() {
 
 void Run::stream() {
   SessionEnd end = run_session(*transport_, settings_, hooks_, start_, &result_);
+  if (unasked_bytes_ > 0) note_unasked();
   end_with(end.end, std::move(end.detail));
+}
+
+// What came between HELLO and STARTED stands before the stream as foreign bytes do.
+void Run::note_unasked() {
+  link::Fault fault = foreign_fault(unasked_);
+  fault.length = fault.received_length = unasked_bytes_;
+  if (result_.faults.size() == RunResult::kMaxFaults) result_.faults.pop_back();
+  result_.faults.insert(result_.faults.begin(), fault);
+  add_foreign(unasked_bytes_);
+}
+
+void Run::add_foreign(uint64_t bytes) {
+  link::VerifierTotals& totals = result_.in_totals;
+  totals.received_bytes += bytes;
+  totals.inserted_bytes += bytes;
+  totals.faults += 1;
+  totals.faults_of_kind[static_cast<size_t>(link::FaultKind::inserted)] += 1;
 }
 
 // A silent device: has it started anew, does it still live, what did it count?
@@ -292,11 +364,7 @@ void Run::note_sample(const std::vector<uint8_t>& sample) {
   } else {
     result_.end_detail += ": " + show_bytes(sample.data(), sample.size());
   }
-  link::VerifierTotals& totals = result_.in_totals;
-  totals.received_bytes += sample.size();
-  totals.inserted_bytes += sample.size();
-  totals.faults += 1;
-  totals.faults_of_kind[static_cast<size_t>(link::FaultKind::inserted)] += 1;
+  add_foreign(sample.size());
   result_.faults.push_back(foreign_fault(sample));
 }
 
@@ -310,7 +378,11 @@ void Run::figures() {
     result_.bytes_per_s = static_cast<double>(result_.in_bytes + result_.out_bytes) / seconds;
   }
   double speed_mbit = result_.port.usb_speed_mbit;
-  if (speed_mbit == 0 && result_.hello) speed_mbit = result_.hello->usb_speed_mbit;
+  // What the device claims counts only where the system says that the port is USB, and not how
+  // fast.
+  if (speed_mbit == 0 && result_.port.is_usb && result_.hello) {
+    speed_mbit = result_.hello->usb_speed_mbit;
+  }
   if (speed_mbit == 480) {
     result_.ceiling_bytes_per_s = 13.0 * 512 * 8000;  // 13 bulk packets a microframe of 125 us
     result_.packets_per_microframe = result_.bytes_per_s / 512 / 8000;

@@ -6,7 +6,7 @@
 //   OUT                      this thread writes, and reads acknowledgements when the window is full
 //   both                     a reading thread, a writing thread; this one verifies
 //   virtual time             this thread does all of it, in small steps
-// Deadlines of reads stay at least 200 ms away while nothing is due: the termios transport can then
+// Deadlines of reads stay 200 ms away while nothing is due before: the termios transport can then
 // wait inside read() itself, one system call a block instead of two.
 #include "stream_session.h"
 
@@ -30,10 +30,16 @@ namespace millrace::host {
 namespace {
 
 constexpr int64_t kTickNs = 100 * kMillisecond;
-constexpr int64_t kWaitNs = 200 * kMillisecond;
+constexpr int64_t kMostWaitNs = 200 * kMillisecond;
 constexpr int64_t kStopWaitNs = 1000 * kMillisecond;
 constexpr int64_t kDeviceOutWaitNs = 2500 * kMillisecond;  // the device gives up OUT after 2 s
 constexpr int64_t kVirtualStepNs = kMillisecond;
+
+// Nothing came since `since_ns`; the run is given up `patience_ns` later.
+struct Silence {
+  int64_t since_ns = 0;
+  int64_t patience_ns = 0;
+};
 
 class Session {
  public:
@@ -58,7 +64,11 @@ class Session {
   std::optional<SessionEnd> take(const Block& block);
   std::optional<SessionEnd> after_report() const;
   std::optional<SessionEnd> in_is_over(int64_t now_ns) const;
+  int64_t end_of_stream_wait_ns() const;
   std::optional<SessionEnd> silence(int64_t now_ns) const;
+  Silence longest_silence() const;
+  int64_t ack_patience_ns() const;
+  int64_t next_due_ns() const;
   std::optional<SessionEnd> look_around(int64_t now_ns);
   void begin_stop(RunEnd why, int64_t now_ns);
   SessionEnd run_out();
@@ -169,7 +179,7 @@ SessionEnd Session::run() {
 }
 
 std::optional<SessionEnd> Session::read_step() {
-  int64_t deadline = now_ns_ + kWaitNs;
+  int64_t deadline = next_due_ns();
   if (has_out_ && clock_.is_virtual() && !out_over_) {
     deadline = clock_.now_ns() + kVirtualStepNs;
   }
@@ -216,8 +226,7 @@ void Session::send_acks(uint64_t coming_bytes, int64_t now_ns) {
 // Bytes of a frame were lost: the device waits for its acknowledgement, and the verifier for more
 // bytes to see where the stream goes on. One of them has to give way.
 void Session::free_waiting_device(int64_t now_ns) {
-  const int64_t patience = std::clamp(timeout_ns_ / 4, 50 * kMillisecond, 500 * kMillisecond);
-  if (now_ns - std::max(in_->last_stream_ns(), last_early_ack_ns_) < patience) return;
+  if (now_ns - std::max(in_->last_stream_ns(), last_early_ack_ns_) < ack_patience_ns()) return;
   last_early_ack_ns_ = now_ns;
   if (!in_->acknowledge_early()) return;
   (void)transport_.write({&link::kAckByte, 1}, now_ns + timeout_ns_);
@@ -270,24 +279,52 @@ void Session::begin_stop(RunEnd why, int64_t now_ns) {
 }
 
 std::optional<SessionEnd> Session::in_is_over(int64_t now_ns) const {
-  if (!in_ || has_out_ || !in_->complete()) return std::nullopt;
-  if (start_.run_id == 0) return SessionEnd{RunEnd::complete, ""};
-  // From the end of the stream on, whatever comes: noise must not keep the run alive.
-  if (now_ns - in_->last_progress_ns() < timeout_ns_) return std::nullopt;
-  return SessionEnd{RunEnd::complete, "the device sent no REPORT"};
+  if (!in_ || has_out_ || !in_->complete() || now_ns < end_of_stream_wait_ns()) {
+    return std::nullopt;
+  }
+  return SessionEnd{RunEnd::complete, start_.run_id == 0 ? "" : "the device sent no REPORT"};
+}
+
+// A whole stream is followed by REPORT or, in the classic protocol, by quiet: what somebody else
+// sends behind it must not go unseen because it came a moment later. Whatever comes, this ends:
+// noise must not keep the run alive.
+int64_t Session::end_of_stream_wait_ns() const {
+  const int64_t last = in_->last_progress_ns() + timeout_ns_;
+  return start_.run_id == 0 ? std::min(last, in_->last_arrival_ns() + kQuietNs) : last;
+}
+
+int64_t Session::ack_patience_ns() const {
+  return std::clamp(timeout_ns_ / 4, 50 * kMillisecond, 500 * kMillisecond);
+}
+
+Silence Session::longest_silence() const {
+  Silence silence{start_.start_ns, timeout_ns_};
+  if (in_) silence.since_ns = std::max(silence.since_ns, in_->last_stream_ns());
+  if (out_) {
+    silence.since_ns = std::max(silence.since_ns, out_->last_progress_ns());
+    if (out_over_) silence.patience_ns = std::max(timeout_ns_, kDeviceOutWaitNs);
+  }
+  return silence;
+}
+
+// When there will be something to do although nothing came, at most kMostWaitNs from now on.
+int64_t Session::next_due_ns() const {
+  const Silence silence = longest_silence();
+  int64_t due = std::min(now_ns_ + kMostWaitNs, silence.since_ns + silence.patience_ns);
+  if (stopping_) due = std::min(due, stop_deadline_ns_);
+  if (in_ && !has_out_ && in_->complete()) {
+    due = std::min(due, end_of_stream_wait_ns());
+  } else if (in_ && settings_.window_frames > 0) {
+    due = std::min(due, std::max(in_->last_stream_ns(), last_early_ack_ns_) + ack_patience_ns());
+  }
+  return due;
 }
 
 std::optional<SessionEnd> Session::silence(int64_t now_ns) const {
-  int64_t last = start_.start_ns;
-  int64_t patience = timeout_ns_;
-  if (in_) last = std::max(last, in_->last_stream_ns());
-  if (out_) {
-    last = std::max(last, out_->last_progress_ns());
-    if (out_over_) patience = std::max(patience, kDeviceOutWaitNs);
-  }
-  if (now_ns - last >= patience) {
+  const auto [since_ns, patience_ns] = longest_silence();
+  if (now_ns - since_ns >= patience_ns) {
     return SessionEnd{RunEnd::timed_out,
-                      fmt::format("nothing came for {} ms", (now_ns - last) / kMillisecond)};
+                      fmt::format("nothing came for {} ms", (now_ns - since_ns) / kMillisecond)};
   }
   if (in_) {
     int64_t progress = in_->last_progress_ns();
@@ -324,7 +361,8 @@ SessionEnd Session::run_out() {
     const bool waiting = out_over_ || state == OutStream::State::window_full;
     if (!waiting && now < next_look_ns) continue;
     next_look_ns = now + 10 * kMillisecond;
-    const Block block = reader_->next(waiting ? now + kWaitNs : now);
+    now_ns_ = now;
+    const Block block = reader_->next(waiting ? next_due_ns() : now);
     if (block.kind == IoKind::done) {
       if (auto end = take_out_answers(block)) return *end;
     } else if (block.kind != IoKind::nothing_yet) {

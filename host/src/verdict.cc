@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/core.h>
 
+#include <algorithm>
+
 #include "verdict_rules.h"
 
 namespace millrace::host {
@@ -154,14 +156,25 @@ Verdict judge(const RunResult& r) {
 
 namespace {
 
+// Nobody can tell a device that stopped from one whose last bytes were lost.
+std::string missing_at_the_end(const RunResult& r) {
+  const auto tail = std::find_if(r.faults.begin(), r.faults.end(), [](const link::Fault& f) {
+    return f.kind == FaultKind::missing_tail;
+  });
+  if (tail == r.faults.end() || r.in_totals.verified_bytes == 0) return "";
+  return fmt::format("; the last {} are missing: the device stopped there, or they were lost",
+                     bytes_text(tail->length));
+}
+
 Verdict judge_with_counters(const RunResult& r) {
   if (auto verdict = judge_end(r)) return *verdict;
   if (auto verdict = judge_faults(r)) return *verdict;
   if (r.end == RunEnd::timed_out) {
     return failed(VerdictKind::timed_out,
-                  fmt::format("timed out: {}, {} of {} bytes were verified until then",
+                  fmt::format("timed out: {}, {} of {} bytes were verified until then{}",
                               r.end_detail, grouped(r.in_bytes + r.out_bytes),
-                              grouped(uint64_t{r.settings.frame_size} * r.settings.frame_count)));
+                              grouped(uint64_t{r.settings.frame_size} * r.settings.frame_count),
+                              missing_at_the_end(r)));
   }
   if (r.end == RunEnd::interrupted) {
     return failed(VerdictKind::interrupted,

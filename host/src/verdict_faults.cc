@@ -165,6 +165,41 @@ std::optional<Verdict> foreign_writer(const RunResult& r) {
   return std::nullopt;
 }
 
+// The verifier sees a piece that came in the wrong place as stale there and as lost where it
+// belongs.
+const Fault* missed_in_its_place(const RunResult& r, const Fault& piece) {
+  const auto lost = std::find_if(r.faults.begin(), r.faults.end(), [&](const Fault& f) {
+    return f.kind == FaultKind::lost && f.stream_offset == piece.source_offset &&
+           f.length == piece.length;
+  });
+  return lost == r.faults.end() ? nullptr : &*lost;
+}
+
+std::optional<Verdict> reordered(const RunResult& r) {
+  const Fault* first = nullptr;
+  uint64_t pieces = 0;
+  uint64_t bytes = 0;
+  for (const Fault& f : r.faults) {
+    if (f.kind != FaultKind::stale || missed_in_its_place(r, f) == nullptr) continue;
+    if (first == nullptr) first = &f;
+    ++pieces;
+    bytes += f.length;
+  }
+  // Something else is lost or stale: that rule says more.
+  if (first == nullptr || bytes != r.in_totals.lost_bytes ||
+      bytes != r.in_totals.duplicated_bytes) {
+    return std::nullopt;
+  }
+  return failed(
+      VerdictKind::reordered,
+      fmt::format("reordered: nothing is missing, but {} in {} came {} than they should, first "
+                  "those of offset {} at offset {}: transfers or buffers were handed on in the "
+                  "wrong order",
+                  bytes_text(bytes), places_text(pieces),
+                  first->source_offset > first->stream_offset ? "earlier" : "later",
+                  grouped(first->source_offset), grouped(first->stream_offset)));
+}
+
 std::optional<Verdict> stale_bytes(const RunResult& r) {
   for (const Fault& f : r.faults) {
     if (f.kind != FaultKind::stale) continue;
@@ -345,7 +380,7 @@ std::optional<Verdict> duplicated(const RunResult& r) {
 
 std::optional<Verdict> judge_faults(const RunResult& r) {
   // Most telling first: what explains the others stands above them.
-  for (const auto& rule : {tty_mangling, foreign_writer, stale_bytes, cache_coherency,
+  for (const auto& rule : {tty_mangling, foreign_writer, reordered, stale_bytes, cache_coherency,
                            device_discarded, lost, out_faults, bit_errors, duplicated}) {
     if (auto verdict = rule(r)) return verdict;
   }

@@ -39,9 +39,12 @@ std::string rate_text(const RunResult& r) {
 
 Verdict clean(VerdictKind kind, std::string sentence) { return {kind, false, std::move(sentence)}; }
 
-}  // namespace
+bool ignores_acknowledgements(const RunResult& r) {
+  return r.settings.window_frames > 0 &&
+         r.most_unacknowledged_bytes > uint64_t{r.settings.window_frames} * r.settings.frame_size;
+}
 
-Verdict judge_speed(const RunResult& r) {
+Verdict what_limits(const RunResult& r) {
   const double blocked = blocked_share(r);
   const std::string rate = rate_text(r);
   const bool near_ceiling =
@@ -86,7 +89,8 @@ Verdict judge_speed(const RunResult& r) {
                              "host waited for data; {}",
                              100 * blocked, rate));
   }
-  if (r.settings.window_frames > 0 && r.ack_round_trip_ns.count() > 0) {
+  if (r.settings.window_frames > 0 && r.ack_round_trip_ns.count() > 0 &&
+      !ignores_acknowledgements(r)) {
     return clean(
         VerdictKind::ack_bound,
         fmt::format("ack-bound: {} bytes in flight and a round trip of {:.0f} us (median) make "
@@ -113,6 +117,19 @@ Verdict judge_speed(const RunResult& r) {
   }
   return clean(VerdictKind::device_or_link_bound,
                fmt::format("device- or link-bound, not this host: {}; {}", why, rate));
+}
+
+}  // namespace
+
+Verdict judge_speed(const RunResult& r) {
+  Verdict verdict = what_limits(r);
+  if (ignores_acknowledgements(r)) {
+    verdict.sentence += fmt::format(
+        "; the device did not wait for acknowledgements: {} came with {} in flight at most allowed",
+        bytes_text(r.most_unacknowledged_bytes),
+        grouped(uint64_t{r.settings.window_frames} * r.settings.frame_size));
+  }
+  return verdict;
 }
 
 }  // namespace millrace::host

@@ -213,6 +213,19 @@ TEST(Verdict, StaleBytes) {
   expect(r, VerdictKind::stale_bytes, "700 bytes at offset 0");
 }
 
+TEST(Verdict, ReorderedIsStaleHereAndLostThere) {
+  RunResult r = clean_run();
+  add_fault(r, FaultKind::stale, 4096, 512).source_offset = 4608;
+  r.in_totals.duplicated_bytes = 512;
+  add_loss(r, 4608, 512);
+  expect(r, VerdictKind::reordered, "512 bytes in 1 place came earlier than they should");
+  r.faults.back().length = r.in_totals.lost_bytes = 1024;  // not the same piece
+  expect(r, VerdictKind::stale_bytes, "offset 4,096");
+  r.faults.back().length = r.in_totals.lost_bytes = 512;
+  add_loss(r, 9216, 512);  // and another loss
+  expect(r, VerdictKind::stale_bytes, "offset 4,096");
+}
+
 TEST(Verdict, CacheCoherency) {
   RunResult r = clean_run();
   link::Fault& fault = add_fault(r, FaultKind::stale_lines, 8192, 64);
@@ -350,6 +363,7 @@ TEST(Verdict, TimedOutUnlessSomethingWasLostBefore) {
   r.in_totals.lost_bytes = 4096;
   add_fault(r, FaultKind::missing_tail, 33550336, 4096);
   expect(r, VerdictKind::timed_out, "nothing came for 2000 ms");
+  expect(r, VerdictKind::timed_out, "; the last 4,096 bytes are missing");
   add_loss(r, 4096, 100);
   expect(r, VerdictKind::lost_unattributed, "4,196 bytes");
 }
@@ -429,6 +443,17 @@ TEST(Verdict, AckBound) {
   r.ack_round_trip_ns.add(102400, 100);
   // 2,048 B / 102.4 us = 20 MB/s (the histogram is within 3.2 %).
   expect(r, VerdictKind::ack_bound, "2,048 bytes in flight and a round trip of 102 us");
+}
+
+TEST(Verdict, DeviceThatDoesNotWaitIsNotAckBound) {
+  RunResult r = clean_run();
+  r.settings.window_frames = 2;
+  r.counters->total_blocked_us = 10000;
+  r.ack_round_trip_ns.add(102400, 100);
+  r.most_unacknowledged_bytes = 4096;  // 2 frames of 2,048 are allowed
+  expect(r, VerdictKind::ack_bound, "4,096 bytes in flight");
+  r.most_unacknowledged_bytes = 4097;
+  expect(r, VerdictKind::device_bound, "the device did not wait for acknowledgements: 4,097 bytes");
 }
 
 TEST(Verdict, OutNamesTheTimeInWrite) {

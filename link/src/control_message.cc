@@ -123,7 +123,6 @@ void encode(const RunRequest& in, uint8_t (&p)[RunRequest::kBytes]) {
 
 bool decode(const uint8_t* p, size_t size, Started* out) {
   if (size < Started::kBytes) return false;
-  if (p[8] > static_cast<uint8_t>(StartStatus::flags)) return false;
   out->session_id = load_le32(p);
   out->run_id = load_le32(p + 4);
   out->status = static_cast<StartStatus>(p[8]);

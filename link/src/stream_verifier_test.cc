@@ -559,6 +559,33 @@ TEST(StreamVerifier, SettleDecidesWhatTheSenderWaitsFor) {
   EXPECT_TRUE(verifier.complete());
 }
 
+// One to four damaged bytes at the end of a frame leave nothing behind them to go by; a byte that
+// is missing does not end the frame.
+TEST(StreamVerifier, SettleTakesTheRestOfAFrameForDamaged) {
+  const Bytes stream = make_stream(42, 100, 10);
+  for (const size_t damaged_bytes : {1u, 2u, 4u}) {
+    for (const size_t missing : {0u, 1u}) {
+      Heard heard;
+      StreamVerifier verifier(StreamShape{42, 100, 10}, heard.sink());
+      Bytes frames = slice(stream, 0, 300);
+      for (size_t i = 300 - damaged_bytes; i < 300; ++i) {
+        frames[i] = static_cast<uint8_t>(frames[i] ^ 1);
+      }
+      verifier.feed(frames.data(), frames.size() - missing);
+      verifier.settle();
+      EXPECT_EQ(verifier.in_fault(), missing == 1 && damaged_bytes > 1) << damaged_bytes;
+      EXPECT_EQ(verifier.frames_complete(), missing == 0 ? 3u : 2u) << damaged_bytes;
+      if (missing > 0) continue;
+      ASSERT_EQ(heard.faults.size(), 1u);
+      expect_fault(heard.faults[0], FaultKind::flipped, 300 - damaged_bytes, damaged_bytes,
+                   damaged_bytes);
+      verifier.feed(stream.data() + 300, 700);
+      EXPECT_TRUE(verifier.complete());
+      EXPECT_EQ(heard.faults.size(), 1u);
+    }
+  }
+}
+
 TEST(StreamVerifier, SettleAcceptsALossThatIsStillHeld) {
   const Frames run(100);
   Heard heard;

@@ -69,9 +69,11 @@ bool StreamVerifier::place_rest(bool last, Resync* out) {
       }
     }
   }
-  // Damaged up to the last byte received.
+  // Damaged up to the last byte received. Bytes that end with the run, or for now with a frame, are
+  // as many as they should be, whatever they are.
+  const bool fills = last ? left == size : (at_.offset() + size) % shape_.frame_size == 0;
   if (left >= size && place_ == Place::normal &&
-      (2 * equal_bytes(window_, size, at_) > size || (last && left == size))) {
+      (2 * equal_bytes(window_, size, at_) > size || fills)) {
     out->index = size;
     out->stream.skip(size);
     return true;

@@ -9,6 +9,7 @@
 
 #include "linux/sysfs.h"
 #include "linux/usb_tree.h"
+#include "millrace/host/text.h"
 
 namespace millrace::host {
 namespace {

@@ -135,17 +135,6 @@ TEST(Ports, AbsurdAttributesAreSurvived) {
   EXPECT_EQ(ports[0].serial_number, "");
 }
 
-TEST(Ports, StringsFromADeviceAreMadePrintable) {
-  EXPECT_EQ(printable("Gr\xc3\xbc\xc3\x9f\x65 \xe2\x82\xac"),
-            "Gr\xc3\xbc\xc3\x9f\x65 \xe2\x82\xac");
-  EXPECT_EQ(printable("a\x1b[31mb\x07\x7f"), "a?[31mb??");
-  EXPECT_EQ(printable("\xff\xc3"), "??");
-  EXPECT_EQ(printable("\xc0\xaf"), "??") << "overlong /";
-  EXPECT_EQ(printable("\xed\xa0\x80"), "???") << "a surrogate";
-  EXPECT_EQ(printable("\xc2\x9b"), "??") << "the 8-bit CSI";
-  EXPECT_EQ(printable("\xe2\x80\xae"), "???") << "right-to-left override";
-}
-
 TEST(Ports, HoldersAreNamed) {
   const TestTree tree;
   tree.add({});

@@ -8,11 +8,11 @@
 #include <algorithm>
 #include <array>
 #include <climits>
-#include <cstdint>
 #include <cstdlib>
 #include <memory>
 
 #include "linux/file_descriptor.h"
+#include "millrace/host/text.h"
 
 namespace millrace::host {
 namespace {
@@ -43,59 +43,7 @@ std::optional<std::string> read_up_to(const std::string& path, size_t limit) {
   return text;
 }
 
-// Length of the UTF-8 sequence at `at`; 0 when it is none.
-size_t utf8_length(const std::string& text, size_t at) {
-  const auto byte = [&](size_t i) { return static_cast<uint8_t>(text[i]); };
-  const uint8_t lead = byte(at);
-  size_t length = 0;
-  uint32_t code = 0;
-  if (lead < 0x80) return 1;
-  if (lead >= 0xc2 && lead < 0xe0) {
-    length = 2;
-    code = lead & 0x1fU;
-  } else if (lead >= 0xe0 && lead < 0xf0) {
-    length = 3;
-    code = lead & 0x0fU;
-  } else if (lead >= 0xf0 && lead < 0xf5) {
-    length = 4;
-    code = lead & 0x07U;
-  } else {
-    return 0;
-  }
-  if (at + length > text.size()) return 0;
-  for (size_t i = 1; i < length; ++i) {
-    if ((byte(at + i) & 0xc0U) != 0x80) return 0;
-    code = (code << 6U) | (byte(at + i) & 0x3fU);
-  }
-  constexpr std::array<uint32_t, 5> kSmallest = {0, 0, 0x80, 0x800, 0x10000};
-  const bool surrogate = code >= 0xd800 && code < 0xe000;
-  const bool c1_control = code < 0xa0;
-  const bool direction_mark = (code >= 0x200e && code <= 0x200f) ||
-                              (code >= 0x2028 && code <= 0x202e) ||
-                              (code >= 0x2066 && code <= 0x2069);
-  if (code < kSmallest[length] || code > 0x10ffff || surrogate || c1_control || direction_mark) {
-    return 0;
-  }
-  return length;
-}
-
 }  // namespace
-
-std::string printable(const std::string& text) {
-  std::string out;
-  for (size_t i = 0; i < text.size();) {
-    const auto byte = static_cast<uint8_t>(text[i]);
-    const size_t length = utf8_length(text, i);
-    if (length == 0 || byte < 0x20 || byte == 0x7f) {
-      out += '?';
-      ++i;
-    } else {
-      out.append(text, i, length);
-      i += length;
-    }
-  }
-  return out;
-}
 
 std::string base_name(const std::string& path) {
   const size_t slash = path.rfind('/');

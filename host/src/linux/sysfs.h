@@ -39,9 +39,6 @@ class SysTree {
   std::string root_;
 };
 
-// Control characters and bytes that are no UTF-8 become `?`.
-std::string printable(const std::string& text);
-
 // The part after the last `/`.
 std::string base_name(const std::string& path);
 // The part before the last `/`; empty at the top.

@@ -5,7 +5,8 @@
 // want different things of it:
 // - `blocking_` serves reads whose deadline is 95 ms or more away. VMIN 0, VTIME 1 makes the
 //   kernel return at the first byte or after 100 ms: one call a read, where poll() + read() is two.
-//   An acknowledged frame costs one read and one write.
+//   An acknowledged frame costs one read and one write. Should another program change VMIN, the
+//   guard of read_guard.cc ends the read.
 // - `nonblocking_` serves writes, and reads with a near deadline: one call when there is data, and
 //   poll() only when there is none.
 // A blocking write would be simpler, but nothing ends it when a device stops taking data.
@@ -32,10 +33,12 @@
 #include <climits>
 #include <cstdlib>
 #include <cstring>
+#include <optional>
 #include <utility>
 
 #include "linux/file_descriptor.h"
 #include "linux/port_access.h"
+#include "linux/read_guard.h"
 #include "linux/sysfs.h"
 #include "linux/tty_settings.h"
 #include "linux/usb_tree.h"
@@ -92,12 +95,13 @@ class TtyTransport final : public Transport {
     while (true) {
       const int64_t left = time_left(clock(), deadline_ns);
       const bool block = left >= kBlockingReadFrom;
-      const int fd = block ? blocking_.get() : nonblocking_.get();
-      const ssize_t got = ::read(fd, into.data(), into.size());
+      const ssize_t got =
+          block ? blocking_read(into) : ::read(nonblocking_.get(), into.data(), into.size());
       if (got > 0) return {IoKind::done, static_cast<size_t>(got), {}};
       if (got < 0 && errno != EAGAIN && errno != EINTR) return failure("read", errno, 0);
       // Nothing came: now there is time to ask why.
       const bool wait = !block && got < 0 && errno == EAGAIN;
+      if (block && got < 0 && errno == EAGAIN) guard_->block_again();
       const IoResult state = wait_for(POLLIN, wait ? left : 0);
       if (state.kind != IoKind::done && (state.kind != IoKind::nothing_yet || left == 0)) {
         return state;
@@ -162,6 +166,14 @@ class TtyTransport final : public Transport {
   }
 
  private:
+  ssize_t blocking_read(std::span<uint8_t> into) {
+    if (!guard_) guard_.emplace(blocking_.get());
+    guard_->enter();
+    const ssize_t got = ::read(blocking_.get(), into.data(), into.size());
+    guard_->leave();
+    return got;
+  }
+
   // done: ready; nothing_yet: time is up; else what happened to the port.
   IoResult wait_for(short events, int64_t time_ns) {
     pollfd port{nonblocking_.get(), events, 0};
@@ -211,6 +223,7 @@ class TtyTransport final : public Transport {
   PortIdentity identity_;
   std::string mode_;
   bool exclusive_;
+  std::optional<ReadGuard> guard_;  // from the first blocking read on
 };
 
 Error open_error(const std::string& path, int error) {

@@ -122,6 +122,60 @@ TEST(TtyTransport, ReadWithNothingThereEndsAtItsDeadline) {
   }
 }
 
+// As Python's tty.setraw() leaves it; 255 is the most that a program can ask for.
+void set_vmin(const TestPty& pty, cc_t vmin) {
+  FileDescriptor other(::open(pty.path().c_str(), O_RDWR | O_NOCTTY | O_CLOEXEC));
+  termios settings{};
+  ASSERT_EQ(::tcgetattr(other.get(), &settings), 0);
+  settings.c_cc[VMIN] = vmin;
+  settings.c_cc[VTIME] = 0;
+  ASSERT_EQ(::tcsetattr(other.get(), TCSANOW, &settings), 0);
+}
+
+TEST(TtyTransport, ReadEndsAtItsDeadlineAfterAnotherProgramSetVmin) {
+  TestPty pty;
+  const auto port = open_ok(pty.path());
+  ASSERT_TRUE(port);
+  std::vector<uint8_t> buffer(4096);
+  for (const cc_t vmin : {cc_t{1}, cc_t{255}}) {
+    for (const int64_t ms : {0, 20, 200, 450}) {
+      set_vmin(pty, vmin);
+      const int64_t deadline = in_ms(ms);
+      EXPECT_EQ(port->read(buffer, deadline).kind, IoKind::nothing_yet) << ms;
+      EXPECT_GE(system_clock().now_ns(), deadline) << ms;
+    }
+  }
+}
+
+TEST(TtyTransport, ReadTakesBytesAfterAnotherProgramSetVmin) {
+  TestPty pty;
+  const auto port = open_ok(pty.path());
+  ASSERT_TRUE(port);
+  for (const int64_t slice_ms : {0, 20, 60'000}) {
+    set_vmin(pty, 255);
+    ASSERT_TRUE(pty.send({7, 8, 9}));
+    EXPECT_EQ(read_exactly(*port, 3, 4096, slice_ms), (std::vector<uint8_t>{7, 8, 9})) << slice_ms;
+  }
+}
+
+TEST(TtyTransport, ReadUnderWayEndsAtItsDeadlineAfterAnotherProgramSetVmin) {
+  TestPty pty;
+  const auto port = open_ok(pty.path());
+  ASSERT_TRUE(port);
+  std::atomic<bool> over{false};
+  auto other = std::async(std::launch::async, [&] {
+    while (!over) set_vmin(pty, 1);
+  });
+  std::vector<uint8_t> buffer(4096);
+  for (int i = 0; i < 3; ++i) {
+    const int64_t deadline = in_ms(250);
+    EXPECT_EQ(port->read(buffer, deadline).kind, IoKind::nothing_yet);
+    EXPECT_GE(system_clock().now_ns(), deadline);
+  }
+  over = true;
+  other.get();
+}
+
 TEST(TtyTransport, ReadTakesWhatIsThereWithoutWaitingForMore) {
   TestPty pty;
   const auto port = open_ok(pty.path());

@@ -97,6 +97,7 @@ class FakeDevice {
 
   void receive(uint8_t byte) {
     if (options_.silent || options_.echo || !options_.chatter.empty() || hung_) return;
+    if (options_.floods_after_hello && next_chatter_ns_ != kNever) return;
     if (!options_.classic_only && probe_.push(byte)) {
       active_ = false;
       handshake_.clear();
@@ -139,14 +140,16 @@ class FakeDevice {
 
   void send_hello() {
     link::Hello hello;
-    hello.capabilities = 15;
-    hello.max_window_frames = 1000;
+    hello.capabilities = options_.capabilities;
+    hello.max_window_frames = options_.max_window_frames;
     hello.session_id = session_;
     hello.boot_counter = boot_counter_;
     hello.usb_speed_mbit = options_.usb_speed_mbit;
     hello.max_frame_bytes = 1 << 20;
     std::strcpy(hello.board, "fake");
     send(link::MessageType::hello, hello);
+    send(options_.after_hello);
+    if (options_.floods_after_hello) next_chatter_ns_ = clock_.now_ns();
   }
 
   void obey(const link::Message& message) {
@@ -253,20 +256,24 @@ class FakeDevice {
   bool may_send() const {
     if (!active_ || hung_ || !present_ || cut_ || sent_ >= in_total_) return false;
     if (stopping_ && sent_ % frame_size_ == 0) return false;
-    return window_ == 0 || sent_ < (acks_ + window_) * frame_size_;
+    return window_ == 0 || options_.ignores_acks || sent_ < (acks_ + window_) * frame_size_;
   }
 
   int64_t next_event_ns() const {
     int64_t next = std::min(next_chatter_ns_, active_ ? next_counters_ns_ : kNever);
-    next = std::min(next, next_noise_ns_);
+    next = std::min({next, next_noise_ns_, behind_end_at_ns_});
     if (may_send()) next = std::min(next, next_chunk_ns_);
     return next;
   }
 
   void advance() {
     while (next_chatter_ns_ <= clock_.now_ns() && present_) {
-      send(options_.chatter);
+      send(options_.floods_after_hello ? "flood " : options_.chatter);
       next_chatter_ns_ += 50 * kMs;
+    }
+    if (behind_end_at_ns_ <= clock_.now_ns()) {
+      send(options_.behind_end);
+      behind_end_at_ns_ = kNever;
     }
     while (may_send() && next_chunk_ns_ <= clock_.now_ns()) {
       make_chunk();
@@ -292,7 +299,7 @@ class FakeDevice {
 
   void make_chunk() {
     uint64_t end = std::min(in_total_, sent_ + options_.chunk_bytes);
-    if (window_ > 0) end = std::min(end, (acks_ + window_) * frame_size_);
+    if (window_ > 0 && !options_.ignores_acks) end = std::min(end, (acks_ + window_) * frame_size_);
     if (stopping_ || counters_interval_ns_ > 0) {
       end = std::min(end, (sent_ / frame_size_ + 1) * frame_size_);
     }
@@ -304,6 +311,15 @@ class FakeDevice {
         std::vector<uint8_t> again(f->length);
         back.read(again.data(), again.size());
         out_.insert(out_.end(), again.begin(), again.end());
+      }
+      if (const DeviceFault* f = take_fault(sent_, DeviceFault::Kind::swap)) {
+        std::vector<uint8_t> both(2 * f->length);
+        cursor_->read(both.data(), both.size());
+        const auto second = both.begin() + static_cast<std::ptrdiff_t>(f->length);
+        out_.insert(out_.end(), second, both.end());
+        out_.insert(out_.end(), both.begin(), second);
+        sent_ += both.size();
+        continue;
       }
       if (const DeviceFault* f = take_fault(sent_, DeviceFault::Kind::stall)) {
         resume_ns_ = clock_.now_ns() + static_cast<int64_t>(f->length) * kMs;
@@ -326,6 +342,9 @@ class FakeDevice {
       if (take_fault(sent_, DeviceFault::Kind::flip) != nullptr) byte ^= 1;
       if (!fault_at(sent_, DeviceFault::Kind::drop)) out_.push_back(byte);
       ++sent_;
+      if (sent_ == in_total_ && !options_.behind_end.empty()) {
+        behind_end_at_ns_ = clock_.now_ns() + options_.behind_end_after_ms * kMs;
+      }
     }
   }
 
@@ -378,6 +397,7 @@ class FakeDevice {
   int64_t back_at_ns_ = kNever;
   int64_t next_chatter_ns_ = kNever;
   int64_t next_noise_ns_ = kNever;
+  int64_t behind_end_at_ns_ = kNever;
   std::deque<uint8_t> out_;
   link::ProbeMatcher probe_;
   Incoming commands_;
@@ -415,6 +435,7 @@ class FakeTransport final : public Transport {
   FakeTransport(std::shared_ptr<FakeDevice> device, VirtualClock& clock, std::string path)
       : device_(std::move(device)), clock_(clock) {
     identity_.path = std::move(path);
+    identity_.is_usb = device_->options_.is_usb;
   }
   IoResult read(std::span<uint8_t> into, int64_t deadline_ns) override {
     return device_->read(into, deadline_ns);

@@ -37,6 +37,7 @@ class VirtualClock final : public Clock {
 struct DeviceFault {
   enum class Kind {
     drop,       // `length` stream bytes are not sent
+    swap,       // the next `length` stream bytes come behind the `length` that follow them
     repeat,     // the last `length` stream bytes are sent again
     insert,     // `text` is sent
     flip,       // bit 0 of the byte is inverted
@@ -67,7 +68,15 @@ struct FakeDeviceOptions {
   bool reset_with_unplug = false;
   double rate_bytes_per_s = 1e6;
   size_t chunk_bytes = 512;
+  bool is_usb = true;
   uint32_t usb_speed_mbit = 480;
+  uint8_t capabilities = 15;
+  uint16_t max_window_frames = 1000;
+  bool ignores_acks = false;        // sends without waiting for acknowledgements
+  std::string after_hello;          // sent once behind each HELLO
+  bool floods_after_hello = false;  // text every 50 ms from HELLO on, and no answer any more
+  std::string behind_end;           // sent once behind the last byte of an IN stream
+  int64_t behind_end_after_ms = 0;
   uint32_t boot_counter = 7;
   uint32_t refuse = 0;  // StartStatus of every STARTED
   std::string refuse_reason;

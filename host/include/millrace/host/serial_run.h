@@ -83,6 +83,7 @@ enum class VerdictKind {
   bit_errors,
   duplicated,
   stale_bytes,
+  reordered,
   device_reset,
   replugged,
   device_gone,
@@ -121,6 +122,9 @@ struct RunResult {
   // window_frames W > 0. IN: end of frame k (acknowledged at once) to the end of frame k + W, which
   // that let go. OUT: last byte of a frame written to its acknowledgement.
   Histogram ack_round_trip_ns;
+  // IN, acknowledged: most stream bytes that came before the frames they belong to could be let go.
+  // More than window_frames x frame_size: the device does not wait for acknowledgements.
+  uint64_t most_unacknowledged_bytes = 0;
   int64_t out_write_ns = 0;  // OUT: time spent inside write()
   CpuShare cpu;
   uint64_t bridge_buffer_bytes = 0;  // longest silence x rate: device buffer that would bridge it

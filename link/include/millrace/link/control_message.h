@@ -83,6 +83,7 @@ struct RunRequest {
   uint32_t discard_after_ms = 0;
 };
 
+// A later version may have more: a receiver treats every value but `started` as a refusal.
 enum class StartStatus : uint8_t {
   started = 0,
   wrong_session = 1,
@@ -137,8 +138,8 @@ struct DeviceCounters {
   uint32_t dropped_handshakes = 0;
 };
 
-// Each decode returns false, and leaves *out alone, if `size` is below kBytes or an enumerated
-// field has a value that is not listed. Each encode fills exactly kBytes.
+// Each decode returns false, and leaves *out alone, if `size` is below kBytes or a direction is not
+// listed. Each encode fills exactly kBytes.
 bool decode(const uint8_t* payload, size_t size, Hello* out);
 bool decode(const uint8_t* payload, size_t size, RunRequest* out);
 bool decode(const uint8_t* payload, size_t size, Started* out);

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// Text from outside (a device's strings, names on disk, the command line) made safe to show.
+#pragma once
+
+#include <string>
+
+namespace millrace::host {
+
+// One line that is safe on a terminal: of control characters (line ends too), of marks that turn
+// the direction of writing and of what is no UTF-8, each byte becomes `?`.
+std::string printable(const std::string& text);
+
+}  // namespace millrace::host
