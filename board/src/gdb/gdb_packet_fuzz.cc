@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Any bytes from a client. The first byte says how many of the others come before each slice of
-// running. Whatever comes, the answer consists of whole packets with right checksums, and its size
-// is bounded by the number of packets received.
+// running and, by its top bit, that checksums do not count. Whatever comes, the answer consists of
+// whole packets with right checksums, and its size is bounded by the number of packets received.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
@@ -16,7 +16,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using millrace::board::StopReason;
   namespace gdb = millrace::board::gdb;
   if (size == 0) return 0;
-  const size_t piece = 1 + data[0];
+  const size_t piece = 1 + (data[0] & 0x7F);
   std::span<const uint8_t> bytes(data + 1, size - 1);
   millrace::board::testing::FakeGdbBoard board;
   board.stop_at(40, StopReason::watchpoint).watch_address = 0x20000010;
@@ -25,6 +25,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   board.stop_at(160, StopReason::exited).exit_code = 3;
   millrace::board::GdbServer server(board);
   server.connect();
+  if ((data[0] & 0x80) != 0) {
+    const std::string packet = gdb::framed("QStartNoAckMode");
+    server.receive(std::span(reinterpret_cast<const uint8_t*>(packet.data()), packet.size()));
+    if (server.take_output() != "+$OK#9a") std::abort();
+  }
   gdb::PacketDecoder decoder;
   while (!bytes.empty()) {
     const auto part = bytes.first(std::min(piece, bytes.size()));
