@@ -186,8 +186,9 @@ void Command::flag(const std::string& names, const std::string& help, bool* targ
 }
 
 void Command::option(const std::string& names, const std::string& placeholder,
-                     const std::string& help, ValueKind kind, ValueParser parse) {
-  add(impl_->app, names, help, placeholder, std::move(parse));
+                     const std::string& help, ValueKind kind, ValueParser parse, Repeats repeats) {
+  CLI::Option* option = add(impl_->app, names, help, placeholder, std::move(parse));
+  if (repeats == Repeats::yes) option->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   impl_->info->options.push_back({split_names(names), help, kind, {}});
 }
 

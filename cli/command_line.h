@@ -47,7 +47,7 @@ class Command {
   void flag(const std::string& names, const std::string& help, bool* target);
   // `names` such as "--json" or "-n,--frames"; `placeholder` such as "FILE".
   void option(const std::string& names, const std::string& placeholder, const std::string& help,
-              ValueKind kind, ValueParser parse);
+              ValueKind kind, ValueParser parse, Repeats repeats = Repeats::no);
   void text(const std::string& names, const std::string& placeholder, const std::string& help,
             ValueKind kind, std::string* target);
   void choice(const std::string& names, const std::string& help,

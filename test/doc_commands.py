@@ -7,6 +7,7 @@ here: they must parse, which is seen from a complaint about that port instead of
 """
 import re
 import shlex
+import shutil
 import subprocess
 
 import e2e
@@ -27,6 +28,9 @@ def commands():
 
 count = 0
 with e2e.temporary_folder() as folder:
+    for suffix in ("elf", "hex"):  # what the pages call firmware.elf
+        shutil.copy(e2e.SOURCE / f"build/arm/firmware/ports/rt1062/hello_flash.{suffix}",
+                    f"{folder}/firmware.{suffix}")
     for page, line in commands():
         line, _, code = line.partition("  # exit ")
         words = shlex.split(line, comments=True)

@@ -357,14 +357,16 @@ void add_board_run(Command parent, const Program& program) {
                    if (status) options->gdb_port = port;
                    return status;
                  });
-  command.option("--uart", "N=PLACE",
-                 "LPUART1..8 to stdout, a file, pty or pty:LINK; may be repeated (6=stdout)",
-                 ValueKind::text, [options](const std::string& text) {
-                   const Result<UartPlace> place = parse_uart_place(text);
-                   if (!place) return Status(place.error());
-                   options->uarts.push_back(*place);
-                   return Status();
-                 });
+  command.option(
+      "--uart", "N=PLACE",
+      "LPUART1..8 to stdout, a file, pty or pty:LINK; may be repeated (6=stdout)", ValueKind::text,
+      [options](const std::string& text) {
+        const Result<UartPlace> place = parse_uart_place(text);
+        if (!place) return Status(place.error());
+        options->uarts.push_back(*place);
+        return Status();
+      },
+      Repeats::yes);
   command.text("--itm", "FILE", "Write the bytes of ITM stimulus port 0", ValueKind::file,
                &options->itm);
   command.text("--trace", "FILE", "Write every block, miss and exception (spec/trace.md)",
@@ -377,8 +379,8 @@ void add_board_run(Command parent, const Program& program) {
   command.option("--dcache", "on|off", "The data cache; off stays off (on)", ValueKind::text,
                  on_off_into(&options->board.dcache));
   command.option("--model", "timing|functional",
-                 "functional: one cycle an instruction, no caches, exceptions as ever (timing)", ValueKind::text,
-                 [options](const std::string& text) {
+                 "functional: one cycle an instruction, no caches, exceptions as ever (timing)",
+                 ValueKind::text, [options](const std::string& text) {
                    if (text != "timing" && text != "functional") {
                      return Status(Error{ErrorCode::usage, "give timing or functional"});
                    }

@@ -20,7 +20,7 @@ Status OutputStream::open(const std::string& option, const std::string& path) {
   file_.reset(std::fopen(path.c_str(), "wbe"));
   if (file_ != nullptr) return Status();
   return Error{ErrorCode::io, fmt::format("{}: open {}: {} (choose a file that can be written)",
-                                             option, printable(path), std::strerror(errno))};
+                                          option, printable(path), std::strerror(errno))};
 }
 
 void OutputStream::write(std::span<const uint8_t> bytes) {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "devices/adc.h"
+#include "devices/adc_etc.h"
 #include "devices/ccm.h"
 #include "devices/ccm_analog.h"
 #include "devices/dcdc.h"
@@ -28,6 +29,7 @@
 #include "devices/trng.h"
 #include "devices/usdhc.h"
 #include "devices/wdog.h"
+#include "devices/xbara.h"
 #include "memory/rt1062_memory.h"
 
 namespace millrace::board {
@@ -65,6 +67,29 @@ constexpr Window kPeripheralSpace[] = {{0x40000000, 0x40400000}, {0x42000000, 0x
 struct Peripherals::Devices {
   Devices(DeviceHost& host, Clocks& clocks, Rt1062Memory& memory, const BoardOptions& options,
           const Timing& timing, PeripheralHooks&& hooks);
+  void dma_served(unsigned source) {
+    for (const auto& pwm : pwms) pwm->dma_served(source);
+    xbara.dma_served(source);
+  }
+  // Of quad timers 3 and 4, which the crossbar has inputs for.
+  static unsigned timer_input(unsigned number) {
+    return number == 3 ? Xbara::kInQtimer3 : Xbara::kInQtimer4;
+  }
+  void watch_input(unsigned input, bool on) {
+    if (input >= Xbara::kInQtimer3 && input < Xbara::kInPwm1) {
+      const unsigned number = input < Xbara::kInQtimer4 ? 3 : 4;
+      timers[number - 1]->watch(input - timer_input(number), on);
+    } else if (input >= Xbara::kInPwm1 && input < Xbara::kInPit) {
+      pwms[(input - Xbara::kInPwm1) / 4]->watch((input - Xbara::kInPwm1) % 4, on);
+    } else if (input >= Xbara::kInPit && input < Xbara::kInPit + Pit::kChannels) {
+      pit.watch(input - Xbara::kInPit, on);
+    }
+  }
+  void crossbar_output(unsigned output, bool level, Cycles when) {
+    if (level && output >= Xbara::kOutAdcEtc && output < Xbara::kOutAdcEtc + AdcEtc::kTriggers) {
+      adc_etc.trigger(output - Xbara::kOutAdcEtc, when);
+    }
+  }
   DmaLine dma_line() {
     return [this](unsigned source, bool level) { dmamux.set_source(source, level); };
   }
@@ -86,11 +111,13 @@ struct Peripherals::Devices {
   GpioBanks gpio;
   Edma edma;
   Dmamux dmamux;
+  Xbara xbara;
   Pit pit;
   Gpt gpt1, gpt2;
   std::vector<std::unique_ptr<Qtmr>> timers;
   std::vector<std::unique_ptr<Flexpwm>> pwms;
   Adc adc1, adc2;
+  AdcEtc adc_etc;
   NorFlash flash;
   std::vector<std::unique_ptr<Psram>> psram;
   Flexspi flexspi1, flexspi2;
@@ -171,15 +198,21 @@ Peripherals::Devices::Devices(DeviceHost& host, Clocks& clocks, Rt1062Memory& me
       dmamux(host,
              {.request = [this](unsigned channel, bool level) { edma.set_request(channel, level); },
               .watch = [this](unsigned channel, bool on) { pit.watch(channel, on); },
-              .served =
-                  [this](unsigned source) {
-                    for (const auto& pwm : pwms) pwm->dma_served(source);
-                  }}),
-      pit(host, clocks, [this](unsigned channel, Cycles) { dmamux.trigger(channel); }),
+              .served = [this](unsigned source) { dma_served(source); }}),
+      xbara(host, {.watch = [this](unsigned input, bool on) { watch_input(input, on); },
+                   .output = [this](unsigned output, bool level,
+                                    Cycles when) { crossbar_output(output, level, when); },
+                   .dma = dma_line()}),
+      pit(host, clocks,
+          [this](unsigned channel, Cycles when) {
+            dmamux.trigger(channel);
+            xbara.pulse(Xbara::kInPit + channel, when);
+          }),
       gpt1(host, clocks, 1),
       gpt2(host, clocks, 2),
       adc1(host, clocks, 1, adc_signal(options), dma_line()),
       adc2(host, clocks, 2, adc_signal(options), dma_line()),
+      adc_etc(host, clocks, adc1, adc2, dma_line()),
       flash(store_at(memory, kFlashBase, kFlashBytes)),
       psram(make_psram(memory, options.psram_bytes)),
       flexspi1(host, clocks, flash_options(memory, flash, timing)),
@@ -204,8 +237,18 @@ Peripherals::Devices::Devices(DeviceHost& host, Clocks& clocks, Rt1062Memory& me
   rtwdog.on_reset_request(reset_by(Src::kWdog3));
   edma.set_served([this](unsigned channel) { dmamux.served(channel); });
   for (unsigned number = 1; number <= kTimers; ++number) {
-    timers.push_back(std::make_unique<Qtmr>(host, clocks, number, Qtmr::Output(), dma_line()));
-    pwms.push_back(std::make_unique<Flexpwm>(host, clocks, number, Flexpwm::Trigger(), dma_line()));
+    timers.push_back(std::make_unique<Qtmr>(
+        host, clocks, number,
+        [this, number](unsigned channel, bool level, Cycles when) {
+          if (number >= 3) xbara.set_input(timer_input(number) + channel, level, when);
+        },
+        dma_line()));
+    pwms.push_back(std::make_unique<Flexpwm>(
+        host, clocks, number,
+        [this, number](unsigned submodule, unsigned, Cycles when) {
+          xbara.pulse(Xbara::kInPwm1 + 4 * (number - 1) + submodule, when);
+        },
+        dma_line()));
   }
   for (unsigned number = 1; number <= kUarts; ++number) {
     Lpuart::Output output;
@@ -242,6 +285,7 @@ Peripherals::Peripherals(DeviceHost& host, Clocks& clocks, Rt1062Memory& memory,
   snapshots_.push_back([&d](Snapshot& s) { d.gpio.snapshot(s); });
   add(d.edma, Edma::kBase, Edma::kSize);
   add(d.dmamux, Dmamux::kBase, Dmamux::kSize);
+  add(d.xbara, Xbara::kBase, Xbara::kSize);
   add(d.pit, Pit::kBase, Pit::kSize);
   add(d.gpt1, d.gpt1.base(), Gpt::kSize);
   add(d.gpt2, d.gpt2.base(), Gpt::kSize);
@@ -249,6 +293,7 @@ Peripherals::Peripherals(DeviceHost& host, Clocks& clocks, Rt1062Memory& memory,
   for (const auto& pwm : d.pwms) add(*pwm, pwm->base(), Flexpwm::kSize);
   add(d.adc1, Adc::kBase1, Adc::kSize);
   add(d.adc2, Adc::kBase2, Adc::kSize);
+  add(d.adc_etc, AdcEtc::kBase, AdcEtc::kSize);
   add(d.flexspi1, Flexspi::kBase1, Flexspi::kSize);
   add(d.flexspi2, Flexspi::kBase2, Flexspi::kSize);
   snapshots_.push_back([&d](Snapshot& s) {
