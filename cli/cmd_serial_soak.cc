@@ -16,7 +16,6 @@
 namespace millrace::cli {
 
 using host::Endpoint;
-using host::Result;
 using host::Status;
 
 namespace {

@@ -37,6 +37,7 @@ std::string Table::text() const {
   };
   std::string out = line(headings_);
   std::vector<std::string> rule;
+  rule.reserve(widths.size());
   for (const size_t width : widths) rule.emplace_back(width, '-');
   out += line(rule);
   for (const auto& row : rows_) out += line(row);

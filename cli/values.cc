@@ -63,8 +63,8 @@ Result<uint64_t> parse_number(const std::string& text, Scale scale, uint64_t min
     const char c = text[at];
     uint64_t digit = 16;
     if (c >= '0' && c <= '9') digit = static_cast<uint64_t>(c - '0');
-    if (hex && c >= 'a' && c <= 'f') digit = static_cast<uint64_t>(c - 'a' + 10);
-    if (hex && c >= 'A' && c <= 'F') digit = static_cast<uint64_t>(c - 'A' + 10);
+    if (hex && c >= 'a' && c <= 'f') digit = static_cast<uint64_t>(c - 'a') + 10;
+    if (hex && c >= 'A' && c <= 'F') digit = static_cast<uint64_t>(c - 'A') + 10;
     if (digit >= base) break;
     if (number > (UINT64_MAX - digit) / base) return wrong;
     number = number * base + digit;

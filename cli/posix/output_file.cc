@@ -78,7 +78,7 @@ Result<std::string> behind_links(const std::string& path) {
     const ssize_t size = ::readlink(at.c_str(), text.data(), text.size());
     if (size < 0) return at;
     const std::string target(text.data(), static_cast<size_t>(size));
-    at = target.rfind('/', 0) == 0 ? target : folder_of(at) + '/' + target;
+    at = target.rfind('/', 0) == 0 ? target : folder_of(at).append("/").append(target);
   }
   return failure(path, ELOOP);
 }

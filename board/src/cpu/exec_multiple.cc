@@ -35,7 +35,7 @@ Next ldm(Cpu& cpu, const Op* op) {
     }
     if constexpr (to_pc) {
       list &= 0x7FFF;
-      target = load_le32(p + 4u * (op->ra - 1u));
+      target = load_le32(p + size_t{4} * (op->ra - 1u));
     }
     for (; list != 0; list &= list - 1, p += 4) {
       s.r[static_cast<unsigned>(std::countr_zero(list))] = load_le32(p);

@@ -52,9 +52,9 @@ Next multiple(Cpu& cpu, const Op* op) {
   for (unsigned k = 0; k < op->ra; ++k) {
     if (p != nullptr) {
       if constexpr (is_load) {
-        words[k] = load_le32(p + 4 * k);
+        words[k] = load_le32(p + size_t{4} * k);
       } else {
-        store_le32(p + 4 * k, s.s[op->rd + k]);
+        store_le32(p + size_t{4} * k, s.s[op->rd + k]);
       }
       continue;
     }

@@ -3,6 +3,8 @@
 // fp_convert.cc; here are only registers, FPSCR and what the encodings mean.
 #include "cpu/fpu.h"
 
+#include <cstddef>
+
 #include "cpu/fp_arith.h"
 #include "cpu/fp_convert.h"
 
@@ -38,11 +40,13 @@ template <>
 struct Registers<uint64_t> {
   static bool exists(uint32_t, bool x) { return !x; }
   static uint64_t read(const CpuState& state, uint32_t v, bool) {
-    return state.s[2 * v] | (static_cast<uint64_t>(state.s[2 * v + 1]) << 32);
+    const std::size_t low = std::size_t{2} * v;
+    return state.s[low] | (static_cast<uint64_t>(state.s[low + 1]) << 32);
   }
   static void write(CpuState& state, uint32_t v, bool, uint64_t value) {
-    state.s[2 * v] = static_cast<uint32_t>(value);
-    state.s[2 * v + 1] = static_cast<uint32_t>(value >> 32);
+    const std::size_t low = std::size_t{2} * v;
+    state.s[low] = static_cast<uint32_t>(value);
+    state.s[low + 1] = static_cast<uint32_t>(value >> 32);
   }
 };
 

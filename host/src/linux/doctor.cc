@@ -184,6 +184,7 @@ void check_termios(const DoctorContext& context, Findings& findings) {
     return;
   }
   std::vector<std::string> parts;
+  parts.reserve(differences.size());
   for (const TermiosDifference& one : differences) {
     parts.push_back(one.flag + " (" + one.effect + ")");
   }

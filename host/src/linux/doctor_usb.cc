@@ -30,7 +30,7 @@ long bulk_in_packet_size(const DoctorContext& context) {
     if (size != 0 && number != control + 1) continue;
     for (const std::string& endpoint : tree.entries(interface)) {
       if (endpoint.rfind("ep_", 0) != 0) continue;
-      const std::string folder = interface + "/" + endpoint;
+      const std::string folder = fmt::format("{}/{}", interface, endpoint);
       if (tree.line(folder + "/type") == "Bulk" && tree.line(folder + "/direction") == "in") {
         size = tree.number(folder + "/wMaxPacketSize", 16).value_or(0) & 0x7ff;
       }
@@ -157,7 +157,7 @@ void check_driver(const DoctorContext& context, Findings& findings) {
              ? "cdc_acm: 16 read URBs of two packets each"
              : fmt::format("cdc_acm: 16 read URBs of {} bytes (2 x wMaxPacketSize {}), {} KB "
                            "in flight",
-                           2 * packet, packet, 16 * 2 * packet / 1024),
+                           2 * packet, packet, 32 * packet / 1024),
          ""});
     return;
   }

@@ -29,19 +29,20 @@ std::vector<std::string> holders_of(const std::string& path, const std::string& 
   for (const std::string& pid : tree.entries("/proc")) {
     if (pid.find_first_not_of("0123456789") != std::string::npos) continue;
     if (tree.live() && pid == self) continue;
-    const std::string folder = "/proc/" + pid + "/fd";
+    const std::string folder = fmt::format("/proc/{}/fd", pid);
     for (const std::string& fd : tree.entries(folder)) {
-      const std::string target = tree.link_text(folder + "/" + fd);
+      const std::string link = fmt::format("{}/{}", folder, fd);
+      const std::string target = tree.link_text(link);
       bool holds = target == node;
       if (!holds && compare_numbers && target.rfind("/dev/", 0) == 0) {
         // A container's /dev gives the same device another name; PTYs are numbered anew in each
         // devpts. stat() of a link in /proc does not open the device.
         struct stat other {};
-        holds = ::stat((folder + "/" + fd).c_str(), &other) == 0 && S_ISCHR(other.st_mode) &&
+        holds = ::stat(link.c_str(), &other) == 0 && S_ISCHR(other.st_mode) &&
                 other.st_rdev == port.st_rdev && (!is_pty(port) || other.st_dev == port.st_dev);
       }
       if (holds) {
-        const std::string name = tree.line("/proc/" + pid + "/comm");
+        const std::string name = tree.line(fmt::format("/proc/{}/comm", pid));
         holders.push_back(name.empty() ? fmt::format("pid {}", pid)
                                        : fmt::format("pid {} ({})", pid, name));
         break;

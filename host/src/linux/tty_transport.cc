@@ -102,7 +102,7 @@ class TtyTransport final : public Transport {
       // Nothing came: now there is time to ask why.
       const bool wait = !block && got < 0 && errno == EAGAIN;
       if (block && got < 0 && errno == EAGAIN) guard_->block_again();
-      const IoResult state = wait_for(POLLIN, wait ? left : 0);
+      IoResult state = wait_for(POLLIN, wait ? left : 0);
       if (state.kind != IoKind::done && (state.kind != IoKind::nothing_yet || left == 0)) {
         return state;
       }
