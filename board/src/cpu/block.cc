@@ -69,6 +69,22 @@ uint64_t digest_factor(uint64_t x) {
   return (x ^ (x >> 31)) | 1;
 }
 
+// A comparison and its branch become one call.
+void join_branch(const std::vector<Insn>& insns, Block* block) {
+  const size_t ops = block->ops.size();
+  const size_t count = insns.size();
+  if (count < 2 || ops < 3) {
+    return;
+  }
+  Op& op = block->ops[ops - 3];  // before the branch and the end
+  const Handler both = alu_and_branch_handler(insns[count - 2], insns[count - 1]);
+  if (both != nullptr && op.ops == 1 && op.index + 2u == count) {
+    block->joined = static_cast<uint8_t>(ops - 3);
+    block->unjoined = op.handler;
+    op.handler = both;
+  }
+}
+
 }  // namespace
 
 BlockCache::BlockCache(MemorySystem& memory, const Timing* timing)
@@ -186,6 +202,7 @@ void BlockCache::build(Block* block) {
   block->count = 0;
   block->line_count = 0;
   block->only_reads = true;
+  block->joined = 0xFF;
   block->digest_factor = digest_factor(block->address);
   std::vector<Insn> insns;
   uint32_t address = block->address;
@@ -244,6 +261,7 @@ void BlockCache::build(Block* block) {
   end.half = static_cast<uint8_t>((address - block->address) / 2);
   end.itstate = block->end_itstate;
   end.index = block->count;
+  join_branch(insns, block);
   schedule(insns, timing_, block);
   register_pages(block);
   set_lines(block);

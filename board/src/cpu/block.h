@@ -42,11 +42,15 @@ struct Block {
   uint8_t line_count = 0;      // entries of `lines`; 0 where fetches never stall
   bool only_reads = false;     // changes nothing but registers: no store, no system instruction
   uint64_t digest_factor = 1;  // of the address, odd
-  // Successors seen last: [0] behind the end, [1] the target of a direct branch, and the cycles
-  // that they wait for this block's late results.
+  // Successors seen last: [0] behind the end, [1] the target of the branch, and, but for indirect
+  // branches, the cycles that they wait for this block's late results.
   std::array<Block*, 2> next{};
   std::array<uint8_t, 2> next_wait{};
   std::vector<Op> ops;  // the last is the end op
+  // The op before a final branch whose handler does the branch too, as an offset in `ops` (0xFF:
+  // none), and the handler that does not, for single steps.
+  uint8_t joined = 0xFF;
+  Handler unjoined = nullptr;
   struct Line {
     uint32_t first = 0;  // addresses of the first and last byte of code in it
     uint32_t last = 0;
@@ -79,7 +83,9 @@ class BlockCache {
   Block* find(uint32_t address, uint32_t itstate, bool privileged);
   // The same if it was found lately and is at hand, else null.
   Block* find_recent(uint32_t address, uint32_t itstate, bool privileged) const {
-    const uint64_t key = block_key(address, itstate, privileged);
+    return find_recent(block_key(address, itstate, privileged));
+  }
+  Block* find_recent(uint64_t key) const {
     Block* block = recent_[recent_slot(key)];
     return block != nullptr && block->key == key ? block : nullptr;
   }

@@ -26,6 +26,9 @@ class BranchPredictor {
   // What leaving a block costs beyond its issue cycles; learns. `pc`: of the branch; `end`: of the
   // instruction behind it.
   uint32_t leave(BlockEnd kind, uint32_t pc, uint32_t end, uint32_t target, bool taken) {
+    if (kind == BlockEnd::conditional) [[likely]] {
+      return conditional(pc, target, taken);
+    }
     switch (kind) {
       case BlockEnd::fall:
         return 0;
@@ -81,6 +84,9 @@ class BranchPredictor {
 
   uint32_t direct(uint32_t pc, uint32_t target) {
     Target& t = targets_[(pc >> 1) & target_mask_];
+    if (t.pc == pc && t.target == target) [[likely]] {
+      return 0;
+    }
     const bool hit = t.pc == pc;
     t = {pc, target};
     return hit ? 0 : target_miss_;

@@ -110,8 +110,23 @@ bool Cpu::check_block(Block* block) {
   return (block->flags & Block::kBreakpoint) == 0 || state.r[15] == passed_breakpoint_;
 }
 
+// What comes before the first instruction of `block`, `link` of the one before it.
+inline void Cpu::charge_start(const Block& block, uint32_t wait, uint32_t penalty) {
+  if (wait > penalty) {
+    block_time_ += wait - penalty;
+    counters_.operand += wait - penalty;
+  }
+  if (block.line_count != 0) {
+    charge_fetch(block);
+  }
+}
+
+inline void Cpu::note_start(const Block& block) {
+  digest_ += block.digest_factor * (block_time_ + 1);
+}
+
 // Takes the block at r[15] and charges what comes before its first instruction. False: breakpoint.
-inline bool Cpu::start_block() {
+bool Cpu::start_block() {
   Block* block = successor_;
   if (block == nullptr) {
     block = blocks_.find_recent(state.r[15], state.itstate, privileged_);
@@ -129,46 +144,105 @@ inline bool Cpu::start_block() {
     trace(*block, block_time_);
   }
   if (timed_) {
-    if (previous_ != nullptr && previous_->late_count != 0) {
-      const uint32_t wait =
-          link_ < 2 ? previous_->next_wait[link_] : wait_between(*previous_, *block);
-      if (wait > penalty_) {
-        block_time_ += wait - penalty_;
-        counters_.operand += wait - penalty_;
-      }
-    }
-    if (block->line_count != 0) {
-      charge_fetch(*block);
-    }
+    const uint32_t wait = previous_ == nullptr ? 0
+                          : link_ < 2          ? previous_->next_wait[link_]
+                                               : wait_between(*previous_, *block);
+    charge_start(*block, wait, penalty_);
   }
-  digest_ += block->digest_factor * (block_time_ + 1);
+  note_start(*block);
   return true;
 }
 
+// The cycles that leaving the block costs. r[15] is the next address.
+inline uint32_t Cpu::leave_block(const Block& block, Next next) {
+  if (block.leaves == BlockEnd::fall) {
+    return 0;
+  }
+  const uint32_t penalty =
+      predictor_.leave(block.leaves, block.branch_pc, block.end, state.r[15], next != Next::fall);
+  ++counters_.branches;
+  if (penalty != 0) {
+    block_time_ += penalty;
+    counters_.branch += penalty;
+    counters_.mispredicts += penalty == predictor_.mispredict() ? 1 : 0;
+  }
+  return penalty;
+}
+
 // The block is complete and r[15] is the next address.
-inline void Cpu::end_block(Next next) {
+void Cpu::end_block(Next next) {
   Block* block = block_;
   state.itstate = block->end_itstate;
   block_time_ += block->cycles;
   cursor_ = nullptr;
   previous_ = block;
   if (next <= Next::taken && block->end_itstate == 0) {
-    link_ = next == Next::taken ? 1 : 0;
+    link_ = link_of(next);
     successor_ = block->next[link_];
   } else {
     link_ = 2;
     successor_ = nullptr;
   }
-  penalty_ = 0;
-  if (timed_ && block->leaves != BlockEnd::fall) {
-    const uint32_t penalty = predictor_.leave(block->leaves, block->branch_pc, block->end,
-                                              state.r[15], next != Next::fall);
-    penalty_ = penalty;
-    ++counters_.branches;
-    if (penalty != 0) {
-      block_time_ += penalty;
-      counters_.branch += penalty;
-      counters_.mispredicts += penalty == predictor_.mispredict() ? 1 : 0;
+  penalty_ = timed_ ? leave_block(*block, next) : 0;
+}
+
+// Executes block_, which was started, and those behind it, as long as each follows from the last
+// and can be executed whole. The same as start_block() and end_block() in turn, without what can be
+// known not to be the case.
+template <bool timed>
+void Cpu::run_chain() {
+  Block* block = block_;
+  cursor_ = nullptr;
+  for (;;) {
+    const Op* first = block->ops.data();
+    const Next next = first->handler(*this, first);
+    if (next > Next::indirect) [[unlikely]] {
+      finish(next, 0, stop_op_ + 1);
+      return;
+    }
+    instructions_ += block->count;
+    block_time_ += block->cycles;
+    uint32_t penalty = 0;
+    if constexpr (timed) {
+      penalty = leave_block(*block, next);
+    }
+    unsigned link = link_of(next);
+    Block* successor = nullptr;
+    uint32_t wait = 0;
+    if (block->end_itstate != 0) [[unlikely]] {
+      link = 2;
+    } else if (next != Next::indirect) {
+      successor = block->next[link];
+      wait = block->next_wait[link];
+    } else {
+      // An indirect branch keeps its last target where a direct one keeps its only one.
+      const uint64_t key = block_key(state.r[15], 0, privileged_);
+      successor = block->next[1];
+      if (successor == nullptr || successor->key != key) {
+        successor = block->next[1] = blocks_.find_recent(key);
+      }
+      if (timed && block->late_count != 0 && successor != nullptr) {
+        wait = wait_between(*block, *successor);
+      }
+    }
+    if (successor == nullptr || successor->flags != 0 || dirty_ || block_time_ >= deadline_)
+        [[unlikely]] {
+      state.itstate = block->end_itstate;
+      previous_ = block;
+      link_ = link;
+      successor_ = link < 2 ? successor : nullptr;
+      penalty_ = penalty;
+      return;
+    }
+    block_ = block = successor;
+    if constexpr (timed) {
+      charge_start(*block, wait, penalty);
+    }
+    note_start(*block);
+    if (block_time_ + block->cycles > deadline_) [[unlikely]] {
+      state.itstate = 0;
+      cursor_ = block->ops.data();
+      return;
     }
   }
 }
@@ -203,6 +277,10 @@ CpuStop Cpu::execute(Cycles until, bool single) {
     const unsigned first_index = cursor_->index;
     if (block_time_ + block_->cycles <= deadline_ && !single) [[likely]] {
       const Op* op = cursor_;
+      if (first_index == 0 && !trace) [[likely]] {
+        timed_ ? run_chain<true>() : run_chain<false>();
+        continue;
+      }
       const Next next = op->handler(*this, op);
       if (next <= Next::indirect) [[likely]] {
         instructions_ += block_->count - first_index;
@@ -344,6 +422,9 @@ void Cpu::charge_fetch(const Block& block) {
 Next Cpu::run_one() {
   const unsigned count = cursor_->ops;
   std::copy(cursor_, cursor_ + count + 1, scratch_.begin());
+  if (cursor_ - block_->ops.data() == block_->joined) {
+    scratch_[0].handler = block_->unjoined;
+  }
   if (cursor_ + count != &block_->ops.back()) {
     scratch_[count].handler = &op_stepped;
   }

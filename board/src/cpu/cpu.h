@@ -175,6 +175,15 @@ class Cpu {
   Block* find_block();
   bool check_block(Block* block);
   void charge_fetch(const Block& block);
+  void charge_start(const Block& block, uint32_t wait, uint32_t penalty);
+  void note_start(const Block& block);
+  uint32_t leave_block(const Block& block, Next next);
+  template <bool timed>
+  void run_chain();
+  // Which Block::next leads on; 2: none, an indirect branch.
+  static unsigned link_of(Next next) {
+    return static_cast<unsigned>(next) - static_cast<unsigned>(Next::fall);
+  }
   Next run_one();
   void finish(Next next, unsigned first_index, const Op* behind);
   void end_block(Next next);

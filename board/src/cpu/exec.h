@@ -68,6 +68,8 @@ inline Sum add_with_carry(uint32_t a, uint32_t b, uint32_t carry) {
 
 // The handler of an instruction of the group; null: not in it.
 Handler alu_handler(const Insn& i);
+// Of the instruction and the conditional branch behind it in one; null: there is none.
+Handler alu_and_branch_handler(const Insn& i, const Insn& branch);
 Handler shift_handler(const Insn& i);
 Handler multiply_handler(const Insn& i);
 Handler dsp_handler(const Insn& i);

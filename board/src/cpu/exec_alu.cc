@@ -2,6 +2,7 @@
 // Data processing with an immediate or a shifted register, Armv7-M ARM A7.7. One handler for each
 // combination of operation, flag setting and kind of operand 2.
 #include <bit>
+#include <utility>
 
 #include "cpu/exec.h"
 
@@ -100,8 +101,7 @@ Sum arithmetic(uint32_t a, uint32_t b, uint32_t c) {
 }
 
 template <Kind kind, bool set_flags, class Operand>
-Next alu(Cpu& cpu, const Op* op) {
-  CpuState& s = cpu.state;
+void execute(CpuState& s, const Op* op) {
   uint32_t carry = 0;
   const uint32_t b = Operand::value(s, *op, &carry);
   const uint32_t a = s.r[op->rn];
@@ -129,7 +129,43 @@ Next alu(Cpu& cpu, const Op* op) {
       s.r[op->rd] = r.value;
     }
   }
+}
+
+template <Kind kind, bool set_flags, class Operand>
+Next alu(Cpu& cpu, const Op* op) {
+  execute<kind, set_flags, Operand>(cpu.state, op);
   return next_op(cpu, op);
+}
+
+// With the conditional branch behind it, and behind that the end of the block.
+template <Kind kind, class Operand, unsigned cond>
+Next alu_and_branch(Cpu& cpu, const Op* op) {
+  execute<kind, true, Operand>(cpu.state, op);
+  if (condition_passed(cpu.state, cond)) {
+    cpu.state.r[15] = op[1].imm;
+    return Next::taken;
+  }
+  cpu.state.r[15] = op[2].imm;
+  return Next::fall;
+}
+
+template <Kind kind, class Operand, size_t... cond>
+Handler by_condition(unsigned which, std::index_sequence<cond...>) {
+  constexpr Handler kHandlers[] = {&alu_and_branch<kind, Operand, cond>...};
+  return kHandlers[which];
+}
+template <Kind kind, class Operand>
+Handler by_condition(const Insn& branch) {
+  return by_condition<kind, Operand>(branch.cond, std::make_index_sequence<kAlways>());
+}
+template <Kind kind>
+Handler with_branch(const Insn& i, const Insn& branch) {
+  if (i.immediate) {
+    return is_logical(kind) && i.carry != kNoCarry ? nullptr
+                                                   : by_condition<kind, Immediate>(branch);
+  }
+  return i.shift == Shift::lsl && i.shift_amount == 0 ? by_condition<kind, Register>(branch)
+                                                      : nullptr;
 }
 
 template <Kind kind, bool set_flags>
@@ -175,6 +211,26 @@ Next adr(Cpu& cpu, const Op* op) {
 }
 
 }  // namespace
+
+Handler alu_and_branch_handler(const Insn& i, const Insn& branch) {
+  if (i.cond < kAlways || branch.kind != Kind::b || branch.cond >= kAlways) {
+    return nullptr;
+  }
+  switch (i.kind) {
+    case Kind::cmp:
+      return with_branch<Kind::cmp>(i, branch);
+    case Kind::tst:
+      return with_branch<Kind::tst>(i, branch);
+    case Kind::sub:
+      return i.set_flags && i.rd != 13 ? with_branch<Kind::sub>(i, branch) : nullptr;
+    case Kind::mov:
+      return !i.set_flags || i.immediate || i.shift != Shift::lsr || i.rd == 13
+                 ? nullptr
+                 : by_condition<Kind::mov, Shifted<Shift::lsr>>(branch);
+    default:
+      return nullptr;
+  }
+}
 
 Handler alu_handler(const Insn& i) {
   switch (i.kind) {
