@@ -77,8 +77,8 @@ void Xbara::select(unsigned output, unsigned before, unsigned after, Cycles when
     host_.report_unknown(*this, output, true);
   }
   if (outputs_.watch && modelled_output(output)) {
-    if (before > kLogicHigh) outputs_.watch(before, false);
-    if (after > kLogicHigh) outputs_.watch(after, true);
+    if (before > kLogicHigh && modelled_input(before)) outputs_.watch(before, false);
+    if (after > kLogicHigh && modelled_input(after)) outputs_.watch(after, true);
   }
   if (level(before) != level(after)) edge(output, level(after), when);
 }

@@ -27,7 +27,7 @@ class Xbara final : public Device {
   static constexpr unsigned kOutAdcEtc = 103;  // TRIG0..7
 
   struct Outputs {
-    std::function<void(unsigned input, bool on)> watch;  // an input is in use, or no longer
+    std::function<void(unsigned input, bool on)> watch;  // an input is in use or no longer: 32..59
     std::function<void(unsigned output, bool level, Cycles when)> output;
     DmaLine dma;  // outputs 0..3 are sources 30, 31, 94, 95
   };
