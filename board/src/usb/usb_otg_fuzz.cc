@@ -193,7 +193,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
         token(otg, input, now);
         break;
       case 6:
-        pass(host, Cycles{1} << (action >> 3) % 18);
+        pass(host, Cycles{1} << (action >> 3) % 15);
         break;
       default:
         if ((action & 0x80) != 0) {

@@ -158,11 +158,12 @@ void UsbEndpoints::finish_prime(unsigned index, Cycles now) {
   std::array<uint8_t, 36> bytes;
   if (!host_.dma_read(head(index), bytes.data(), bytes.size())) return bus_error(index, now);
   const uint32_t capabilities = load_le32(&bytes[0]);
-  queue.max_packet = capabilities >> usb::kQhMpsShift & usb::kQhMpsMask;
+  const uint32_t max_packet = capabilities >> usb::kQhMpsShift & usb::kQhMpsMask;
+  // A prime fails if dQH or dTD were set up improperly.
+  if (max_packet == 0 || max_packet > kUsbMaxPacket) return stop(index);
+  queue.max_packet = static_cast<uint16_t>(max_packet);
   queue.zero_length_end = (capabilities & usb::kQhZlt) == 0;
   queue.mult = static_cast<uint8_t>(capabilities >> usb::kQhMultShift);
-  // 42.5.6.4.2: a prime fails if dQH or dTD were set up improperly.
-  if (queue.max_packet == 0 || queue.max_packet > kUsbMaxPacket) return stop(index);
   const uint32_t token = load_le32(&bytes[usb::kQhToken]);
   if ((token & usb::kTokenHalted) != 0) return stop(index);
   if ((token & usb::kTokenActive) != 0) {  // the overlay is still to be executed
