@@ -4,6 +4,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <utility>
 
 #include "core/device.h"
 #include "core/timing.h"
@@ -30,6 +32,8 @@ class UsbOtg final : public Device,
 
   // The other end of the cable, told of what it cannot see; null: nothing is plugged in.
   void set_host(UsbHostEnd* host) { bus_ = host; }
+  // VBUS came or went: for the detectors of USB_ANALOG.
+  void on_vbus(std::function<void(bool present)> listener) { vbus_listener_ = std::move(listener); }
 
   std::string_view name() const override { return number_ == 1 ? "USB1" : "USB2"; }
   uint32_t read(uint32_t offset, unsigned size, Cycles now) override;
@@ -83,6 +87,7 @@ class UsbOtg final : public Device,
   UsbPhy& phy_;
   unsigned number_;
   UsbHostEnd* bus_ = nullptr;
+  std::function<void(bool)> vbus_listener_;
   RegisterFile registers_;
   UsbEndpoints endpoints_;
   UsbTimer timer0_;

@@ -42,11 +42,13 @@ void UsbOtg::set_vbus(bool present) {
 
 void UsbOtg::attach(Cycles) {
   set_vbus(true);
+  if (vbus_listener_) vbus_listener_(true);
   update_interrupt();
 }
 
 void UsbOtg::detach(Cycles now) {
   set_vbus(false);
+  if (vbus_listener_) vbus_listener_(false);
   suspend(now);  // the pull-up alone drives the bus: idle
   update_interrupt();
 }

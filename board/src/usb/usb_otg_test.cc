@@ -168,7 +168,10 @@ TEST_F(UsbOtgTest, SuspendedTransceiverStaysConnectedAndWakes) {
 
 // 42.7 OTGSC: VBUS thresholds, change bits (write 1 to clear), enables.
 TEST_F(UsbOtgTest, VbusShowsInOtgSc) {
+  bool told = false;
+  otg.on_vbus([&told](bool present) { told = present; });
   otg.attach(now());
+  EXPECT_TRUE(told);
   // AVV, ASV and BSV rise, BSE falls; ID and its pull-up stay.
   EXPECT_EQ(get(usb::kOtgSc) & 0x7FFF1FFF, 0x001E0F20u);
   EXPECT_FALSE(host.lines[113]);
@@ -178,6 +181,7 @@ TEST_F(UsbOtgTest, VbusShowsInOtgSc) {
   EXPECT_FALSE(host.lines[113]);
   EXPECT_EQ(get(usb::kOtgSc) & (0x7Fu << 16), 0x00160000u);
   otg.detach(now());
+  EXPECT_FALSE(told);
   EXPECT_TRUE(host.lines[113]);
   EXPECT_EQ(get(usb::kOtgSc) & 0x1FFF, 0x1120u);
 }
