@@ -31,6 +31,8 @@
 #include "devices/wdog.h"
 #include "devices/xbara.h"
 #include "memory/rt1062_memory.h"
+#include "usb/usb_otg.h"
+#include "usb/usb_phy.h"
 
 namespace millrace::board {
 namespace {
@@ -123,6 +125,9 @@ struct Peripherals::Devices {
   Flexspi flexspi1, flexspi2;
   Usdhc usdhc1, usdhc2;
   Enet enet1, enet2;
+  UsbPhy usbphy1, usbphy2;
+  UsbNc usbnc;
+  UsbOtg usb1, usb2;
   std::vector<std::unique_ptr<Lpuart>> uarts;
 };
 
@@ -220,7 +225,14 @@ Peripherals::Devices::Devices(DeviceHost& host, Clocks& clocks, Rt1062Memory& me
       usdhc1(host, clocks, 1),
       usdhc2(host, clocks, 2),
       enet1(host, clocks, 1),
-      enet2(host, clocks, 2) {
+      enet2(host, clocks, 2),
+      usbphy1(host, 1),
+      usbphy2(host, 2),
+      usbnc(host, usbphy1, usbphy2),
+      usb1(host, clocks, timing, usbphy1, 1),
+      usb2(host, clocks, timing, usbphy2, 2) {
+  usb1.on_vbus([this](bool present) { analog.set_vbus(0, present); });
+  usb2.on_vbus([this](bool present) { analog.set_vbus(1, present); });
   gpr.on_flexram([&memory](uint32_t gpr16, uint32_t gpr17) { memory.set_flexram(gpr16, gpr17); });
   gpr.on_gpio_select(
       [this](unsigned pair, uint32_t fast, Cycles now) { gpio.select_fast(pair, fast, now); });
@@ -304,6 +316,11 @@ Peripherals::Peripherals(DeviceHost& host, Clocks& clocks, Rt1062Memory& memory,
   add(d.usdhc2, Usdhc::kBase2, Usdhc::kSize);
   add(d.enet1, Enet::kBase1, Enet::kSize);
   add(d.enet2, Enet::kBase2, Enet::kSize);
+  add(d.usbphy1, UsbPhy::base(1), UsbPhy::kSize);
+  add(d.usbphy2, UsbPhy::base(2), UsbPhy::kSize);
+  add(d.usb1, UsbOtg::base(1), UsbOtg::kSize);
+  add(d.usb2, UsbOtg::base(2), UsbOtg::kSize);
+  add(d.usbnc, UsbNc::kBase, UsbNc::kSize);
   for (const auto& uart : d.uarts) add(*uart, uart->base(), Lpuart::kSize);
   attach_gaps(host);
 }
@@ -334,6 +351,8 @@ void Peripherals::attach_gaps(DeviceHost& host) {
     fill_to(window.end);
   }
 }
+
+UsbOtg& Peripherals::usb(unsigned number) { return number == 1 ? devices_->usb1 : devices_->usb2; }
 
 uint32_t Peripherals::base_of(const Device& device) const {
   for (const Attachment& a : attachments_) {

@@ -17,6 +17,7 @@
 namespace millrace::board {
 
 class Rt1062Memory;
+class UsbOtg;
 
 // What devices ask of the chip.
 struct PeripheralHooks {
@@ -36,6 +37,7 @@ class Peripherals {
   void snapshot(Snapshot& s);
   // Where the device is on the bus.
   uint32_t base_of(const Device& device) const;
+  UsbOtg& usb(unsigned number);  // 1, 2
   bool uart_input(unsigned uart, uint8_t byte);
 
  private:

@@ -129,6 +129,14 @@ const std::vector<TimingParameter>& timing_parameters() {
       {"psram_turnaround_sck", "sck", 'I', "fitted: 99 SCK a line, 28.44 MB/s (PJRC 70307)", 0,
        &T::psram_turnaround_sck},
       {"psram_prefetch", "flag", 'B', "Teensy core, AHBCR", 0, &T::psram_prefetch},
+      {"usb_prime_cycles", "cycles", 'I',
+       "TinyUSB issue 2706: some 400 ns to set up the data buffer", 1, &T::usb_prime_cycles},
+      {"usb_dtd_fetch_cycles", "cycles", 'I', "half of a prime: no queue head to read", 1,
+       &T::usb_dtd_fetch_cycles},
+      {"usb_retire_cycles", "cycles", 'I', "no source: a few bus accesses", 1,
+       &T::usb_retire_cycles},
+      {"usb_word_cycles", "cycles", 'I', "a 32-bit bus at a quarter of the core clock", 0,
+       &T::usb_word_cycles},
   };
   return parameters;
 }

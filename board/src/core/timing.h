@@ -67,6 +67,11 @@ struct Timing {
   uint32_t psram_write_command_sck = 36;
   uint32_t psram_turnaround_sck = 9;
   uint32_t psram_prefetch = 0;
+  // USB device controller, core cycles.
+  uint32_t usb_prime_cycles = 240;      // from ENDPTPRIME to ENDPTSTAT
+  uint32_t usb_dtd_fetch_cycles = 120;  // from a retired dTD to the next of its list
+  uint32_t usb_retire_cycles = 24;      // from the last dTD of a list to ENDPTSTAT 0
+  uint32_t usb_word_cycles = 4;         // 4 bytes into a transmit buffer, with USBMODE.SDIS
 };
 
 struct TimingParameter {
