@@ -64,11 +64,11 @@ void Adc::before_clock_change(Cycles now) {
 
 void Adc::after_clock_change(Cycles now) {
   nanoseconds_.change(now, 1'000'000'000, clocks_.hz(Clock::core));
-  if (activity_ != Activity::none && old_source_hz_ != 0 && source_hz() != 0 && end_ != kNever) {
+  const unsigned __int128 per_cycle = static_cast<unsigned __int128>(old_core_hz_) * source_hz();
+  if (activity_ != Activity::none && per_cycle != 0 && end_ != kNever) {
     // What remains, in cycles of the new core clock.
     const unsigned __int128 rest = end_ - now;
-    end_ = now + static_cast<Cycles>(rest * clocks_.hz(Clock::core) * old_source_hz_ /
-                                     old_core_hz_ / source_hz());
+    end_ = now + static_cast<Cycles>(rest * clocks_.hz(Clock::core) * old_source_hz_ / per_cycle);
   }
   update();
 }
@@ -172,7 +172,7 @@ uint32_t Adc::sample(Cycles when) const {
 
 uint32_t Adc::result() const {
   uint64_t sum = 0;
-  const unsigned count = averages();
+  const unsigned count = std::max(averages(), 1u);
   for (unsigned i = 0; i < count; ++i) {
     sum += sample(first_sample_ + adck(lead_ + uint64_t{i} * conversion_adck() + sample_adck()));
   }

@@ -94,7 +94,7 @@ class Edma final : public Device {
   std::array<uint8_t, kChannels> priority_{};
   std::array<uint8_t, kChannels * kTcdBytes> tcds_{};
 
-  int8_t active_ = -1;
+  int active_ = -1;
   uint8_t last_ = 0;  // channel served last, for round robin
   bool moving_ = false;
   uint32_t source_ = 0, destination_ = 0, left_ = 0;

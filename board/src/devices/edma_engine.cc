@@ -120,7 +120,7 @@ void Edma::arbitrate(Cycles now) {
   const int channel = select();
   if (channel < 0) return;
   const unsigned n = static_cast<unsigned>(channel);
-  active_ = static_cast<int8_t>(channel);
+  active_ = channel;
   uint8_t& status = tcds_[n * kTcdBytes + kCsr];
   status = static_cast<uint8_t>((status & ~(kStart | kDone)) | kActive);
   source_ = tcd(n, kSaddr, 4);

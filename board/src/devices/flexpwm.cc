@@ -15,10 +15,10 @@ constexpr uint32_t kStride = 0x60;
 // Of a submodule.
 constexpr uint32_t kCnt = 0x00, kInit = 0x02, kCtrl2 = 0x04, kCtrl = 0x06, kVal0 = 0x0A,
                    kVal5 = 0x1E, kSts = 0x24, kInten = 0x26, kDmaen = 0x28, kTctrl = 0x2A,
-                   kCaptctrla = 0x34, kCaptcompx = 0x3E, kCval0 = 0x40;
-constexpr uint32_t kMctrl = 0x188, kFsts0 = 0x18E;
+                   kCaptctrla = 0x34, kCval0 = 0x40;
+constexpr uint32_t kMctrl = 0x188;
 // CTRL2.
-constexpr uint32_t kInitSel = 3u << 8, kForce = 1u << 6, kClkSel = 3u << 0;
+constexpr uint32_t kInitSel = 3u << 8, kClkSel = 3u << 0;
 // CTRL.
 constexpr uint32_t kHalf = 1u << 11, kPrsc = 7u << 4, kLdmod = 1u << 2;
 // STS and INTEN.
@@ -359,12 +359,13 @@ void Flexpwm::write_submodule(uint32_t offset, uint32_t written, const RegisterC
     if ((stored & ~change.before & kHalf) != 0) host_.report_unknown(*this, offset, true);
   } else if (which == kSts) {
     stored &= ~(written & (kRef | kRf | 0xFFF));
-  } else if (which == kCtrl2 && (stored & (kInitSel | kClkSel)) != 0) {
-    host_.report_unknown(*this, offset, true);
-  } else if (which == kDmaen && (stored & kReadRequests) != 0) {
-    host_.report_unknown(*this, offset, true);
-  } else if (which >= kCaptctrla && which < kCval0 && stored != 0) {
-    host_.report_unknown(*this, offset, true);
+  } else {
+    const bool captures = which >= kCaptctrla && which < kCval0;
+    const uint32_t unmodelled = which == kCtrl2   ? kInitSel | kClkSel
+                                : which == kDmaen ? kReadRequests
+                                : captures        ? 0xFFFFu
+                                                  : 0u;
+    if ((stored & unmodelled) != 0) host_.report_unknown(*this, offset, true);
   }
 }
 

@@ -320,7 +320,8 @@ void Flexspi::snapshot(Snapshot& s) {
   s.field("transmit_request", transmit_request_);
   s.field("receive_request", receive_request_);
   if (phase_ > Phase::data || sequence_.kind > Kind::write || sequence_.data_pads == 0 ||
-      chip_ > 3 || done_ > data_.size() || chunk_ > data_.size() - done_) {
+      chip_ > 3 || chip_ < -1 || (phase_ != Phase::idle && chip_ < 0) || done_ > data_.size() ||
+      chunk_ > data_.size() - done_) {
     s.fail("phase", "is no state of a command");
     software_reset();
   }

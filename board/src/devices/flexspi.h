@@ -119,7 +119,7 @@ class Flexspi final : public Device, private ClockUser {
   uint8_t index_ = 0;      // of the sequence in progress
   uint8_t sequences_ = 0;  // after it
   uint32_t address_ = 0;   // within chip_
-  int8_t chip_ = -1;
+  int chip_ = -1;
   std::vector<uint8_t> data_;   // of the sequence
   uint32_t done_ = 0;           // bytes of it
   uint32_t chunk_ = 0;          // bytes on the lines; 0: waiting for a FIFO

@@ -96,7 +96,7 @@ void Flexspi::start_command(uint64_t tick) {
   const uint32_t control = registers_[kIpcr1];
   index_ = static_cast<uint8_t>(control >> 16 & 0xF);
   sequences_ = static_cast<uint8_t>(control >> 24 & 7);
-  chip_ = static_cast<int8_t>(select_chip(registers_[kIpcr0], &address_));
+  chip_ = select_chip(registers_[kIpcr0], &address_);
   if (chip_ < 0) return finish(kErrorRange, 0);
   start_sequence(tick);
 }

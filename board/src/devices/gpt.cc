@@ -9,8 +9,7 @@
 namespace millrace::board {
 namespace {
 
-constexpr uint32_t kCr = 0x00, kPr = 0x04, kSr = 0x08, kIr = 0x0C, kOcr1 = 0x10, kIcr1 = 0x1C,
-                   kCnt = 0x24;
+constexpr uint32_t kCr = 0x00, kPr = 0x04, kSr = 0x08, kIr = 0x0C, kOcr1 = 0x10, kCnt = 0x24;
 constexpr uint32_t kEn = 1u << 0, kEnmod = 1u << 1, kFrr = 1u << 9, kEn24m = 1u << 10,
                    kSwr = 1u << 15;
 constexpr uint32_t kPinModes = 0xFFFF0000;  // FO, OM, IM
