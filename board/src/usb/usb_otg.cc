@@ -191,9 +191,6 @@ void UsbOtg::written(const RegisterChange& change, Cycles now) {
     case usb::kUsbCmd:
       write_command(change, now);
       break;
-    case usb::kUsbSts:
-      held_ &= change.after;
-      break;
     case usb::kDeviceAddr:
       write_address(change.after);
       break;
@@ -245,6 +242,10 @@ void UsbOtg::write_endpoint_register(const RegisterChange& change, Cycles now) {
 void UsbOtg::write_command(const RegisterChange& change, Cycles now) {
   if ((change.written & usb::kRst) != 0) return reset();  // done before software can look
   endpoints_.write_tripwires(change.after);
+  if ((change.after >> usb::kItcShift & 0xFF) == 0) {  // what waits is told at once
+    held_ = 0;
+    host_.events().cancel(threshold_event_);
+  }
   update_connection(now);
 }
 

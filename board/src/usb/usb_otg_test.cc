@@ -93,6 +93,7 @@ TEST_F(UsbOtgTest, BusReset) {
   start();
   put(usb::kUsbIntr, 0x143);  // UE, UEE, URE, SLE
   put(usb::kDeviceAddr, 5u << 25);
+  put(usb::kDeviceAddr, 6u << 25 | usb::kUsbAdra);
   configure_bulk();
   td(0, 512);
   queue(5, 0);
@@ -238,8 +239,12 @@ TEST_F(UsbOtgTest, TimerIsStartedAgainByReset) {
     put(usb::kGptimer0Ctrl, 0xC0000000);
   }
   EXPECT_EQ(get(usb::kUsbSts), 0u);
-  run(75 * kMicrosecond);
-  EXPECT_EQ(get(usb::kUsbSts), usb::kTi0);
+  for (int i = 0; i < 2; ++i) {  // before and after it has expired
+    run(75 * kMicrosecond);
+    EXPECT_EQ(get(usb::kUsbSts), usb::kTi0);
+    put(usb::kUsbSts, usb::kTi0);
+    put(usb::kGptimer0Ctrl, 0xC0000000);
+  }
 }
 
 TEST_F(UsbOtgTest, RepeatingTimerReloads) {
@@ -301,6 +306,17 @@ TEST_F(UsbOtgTest, InterruptThresholdHoldsTheLine) {
   EXPECT_FALSE(host.lines[113]);
   otg.suspend(now());  // other sources do not wait
   EXPECT_TRUE(host.lines[113]);
+}
+
+TEST_F(UsbOtgTest, ThresholdZeroLetsGo) {
+  start();
+  put(usb::kUsbCmd, usb::kRs | 8u << 16);
+  put(usb::kUsbIntr, usb::kUi);
+  setup({});
+  EXPECT_FALSE(host.lines[113]);
+  put(usb::kUsbCmd, usb::kRs);
+  EXPECT_TRUE(host.lines[113]);
+  EXPECT_EQ(host.queue.size(), 0u);
 }
 
 TEST_F(UsbOtgTest, StatusClearedBeforeTheThresholdInterruptsNobody) {
