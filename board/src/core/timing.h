@@ -58,7 +58,7 @@ struct Timing {
   // FlexSPI1 with the flash, in serial clocks (sck) and core cycles.
   uint32_t flexspi_command_sck = 20;       // command, address, mode, dummy
   uint32_t flexspi_sck_per_byte = 2;       // quad
-  uint32_t flexspi_overhead = 24;          // core cycles from the last serial bit to the core
+  uint32_t flexspi_overhead = 60;          // core cycles from the last serial bit to the core
   uint32_t flexspi_turnaround_sck = 6;     // chip select between two commands
   uint32_t flexspi_prefetch = 1;           // 1: AHB prefetch on, as the boot ROM leaves it
   uint32_t flexspi_partition_bytes = 256;  // of the AHB RX buffer, for one master
@@ -66,6 +66,7 @@ struct Timing {
   uint32_t psram_command_sck = 26;
   uint32_t psram_write_command_sck = 36;
   uint32_t psram_turnaround_sck = 9;
+  uint32_t psram_overhead = 24;  // core cycles
   uint32_t psram_prefetch = 0;
   // USB device controller, core cycles.
   uint32_t usb_prime_cycles = 240;      // from ENDPTPRIME to ENDPTSTAT

@@ -26,6 +26,7 @@ FlexSpiParameters psram_parameters(const Timing& t) {
   p.command_sck = t.psram_command_sck;
   p.write_command_sck = t.psram_write_command_sck;
   p.turnaround_sck = t.psram_turnaround_sck;
+  p.overhead = t.psram_overhead;
   p.prefetch = t.psram_prefetch != 0;
   return p;
 }
