@@ -28,5 +28,6 @@ void add_serial_soak(Command parent, const Program& program);
 // The parts of `board`, in posix/ only.
 void add_board_info(Command parent, const Program& program);
 void add_board_run(Command parent, const Program& program);
+void add_board_timing(Command parent, const Program& program);
 
 }  // namespace millrace::cli

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """`board run`: what it prints and writes, how it ends, and what it says to bad input."""
 import json
-import os
 import pathlib
+import signal
 import struct
+import subprocess
 import tempfile
 
 import e2e
@@ -93,6 +94,37 @@ def check_ends(folder):
         expect=0)[0].says("LPSPI4+0x014", "0x60002102")
 
 
+def check_timing(folder):
+    outcome, document = measure("board", "timing")
+    outcome.says("branch_mispredict", "I: inferred")
+    values = {p["name"]: p["value"] for p in document["parameters"]}
+    # A profile made of the table is no change; another number is.
+    (folder / "same").write_text("".join(f"{name} = {value}\n" for name, value in values.items()))
+    (folder / "other").write_text("branch_mispredict = 9  # cycles\n")
+    runs = [measure("board", "run", FOLDER / "kernels_itcm.elf", "--until", "sieve", *options)[1]
+            ["board"] for options in ((), ("--timing", folder / "same"),
+                                      ("--timing", folder / "other"))]
+    assert runs[0]["trace_digest"] == runs[1]["trace_digest"]
+    assert runs[2]["cycles"] > runs[0]["cycles"]
+
+
+def check_pty(folder):
+    """Serial1 on a PTY: what the firmware says can be read by any program."""
+    command = [e2e.MILLRACE, "board", "run", FOLDER / "hello_flash.elf", "--seconds", "0", "--uart",
+               f"6=pty:{folder}/serial1"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE) as process:
+        assert e2e.read_line(process.stderr).startswith("LPUART6 is at /dev/pts/")
+        text = b""
+        with open(folder / "serial1", "rb", buffering=0) as port:
+            while b"done" not in text:
+                text += port.read(100)
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=e2e.DEADLINE_S)
+    assert text.startswith(b"Millrace on i.MX RT1062"), text
+    assert process.returncode == 130, process.returncode
+    assert not (folder / "serial1").is_symlink(), "the link is still there"
+
+
 def check_bad_input(folder):
     hello = FOLDER / "hello_flash.hex"
     fails("board", "run", folder / "absent.elf", expect=2, says="absent.elf")
@@ -123,4 +155,6 @@ def check_bad_input(folder):
 with tempfile.TemporaryDirectory() as name:
     check_results(pathlib.Path(name))
     check_ends(pathlib.Path(name))
+    check_timing(pathlib.Path(name))
+    check_pty(pathlib.Path(name))
     check_bad_input(pathlib.Path(name))

@@ -11,7 +11,7 @@ void add_board(Command parent, const Program& program) {
                                      "  millrace board run firmware.hex    Serial1 on stdout, 10 "
                                      "simulated seconds\n"
                                      "  millrace board run app.elf --stats what it waits for");
-  for (const auto add : {add_board_info, add_board_run}) add(board, program);
+  for (const auto add : {add_board_info, add_board_run, add_board_timing}) add(board, program);
 }
 
 }  // namespace millrace::cli

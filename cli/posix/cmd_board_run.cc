@@ -2,12 +2,13 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstdlib>
 #include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <sstream>
+#include <thread>
 
 #include "cli/commands.h"
 #include "cli/exit_code.h"
@@ -38,6 +39,7 @@ namespace {
 
 constexpr double kDefaultSeconds = 10;
 constexpr double kMostSeconds = 1e6;
+constexpr auto kPtyWait = std::chrono::milliseconds(5);
 constexpr uint64_t kSliceNs = 1'000'000;  // between looks at Ctrl-C and PTYs
 constexpr uint64_t kSliceCycles = 600'000;
 constexpr std::streamoff kMostProfileBytes = 1 << 20;
@@ -52,8 +54,8 @@ struct Options {
   std::string itm, trace;
   std::string timing_file;
   board::BoardOptions board;
+  std::optional<bool> real_time;  // empty: if a UART is a PTY
   bool stats = false;
-  bool quiet = false;
   OutputOptions outputs;
 };
 
@@ -108,6 +110,8 @@ class Run {
   StopInfo simulate();
   Result<StopInfo> debug();
   bool time_is_up() const;
+  void keep_pace(std::chrono::steady_clock::time_point begun) const;
+  bool is_over(std::chrono::steady_clock::time_point begun) const;
   int report(const StopInfo& stop);
   std::string sentence(const StopInfo& stop, int* code) const;
   int write_json(const StopInfo& stop, const std::string& text, int code);
@@ -177,8 +181,23 @@ bool Run::time_is_up() const {
   return seconds > 0 && static_cast<double>(board_->ns()) >= seconds * 1e9;
 }
 
+// Not ahead of the wall clock, where a person or a program looks on.
+void Run::keep_pace(std::chrono::steady_clock::time_point begun) const {
+  if (!options_.real_time.value_or(uarts_.has_pty())) return;
+  const auto due = begun + std::chrono::nanoseconds(board_->ns());
+  if (due > std::chrono::steady_clock::now()) std::this_thread::sleep_until(due);
+}
+
+// --seconds by the wall clock: for a board that sleeps until somebody types.
+bool Run::is_over(std::chrono::steady_clock::time_point begun) const {
+  const double seconds = options_.seconds.value_or(kDefaultSeconds);
+  const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - begun;
+  return options_.cycles != 0 || (seconds > 0 && passed.count() >= seconds);
+}
+
 StopInfo Run::simulate() {
   catch_interrupt();
+  const auto begun = std::chrono::steady_clock::now();
   for (;;) {
     StopInfo stop;
     if (options_.cycles != 0) {
@@ -189,8 +208,13 @@ StopInfo Run::simulate() {
       stop = board_->run_until_ns(std::min(static_cast<uint64_t>(limit), board_->ns() + kSliceNs));
     }
     uarts_.exchange([this](unsigned uart, uint8_t byte) { return board_->uart_input(uart, byte); });
-    if (stop.reason != StopReason::cycles || interrupted() || time_is_up()) return stop;
-    if (itm_.failed() || trace_file_.failed()) return stop;
+    if (interrupted() || itm_.failed() || trace_file_.failed()) return stop;
+    if (stop.reason == StopReason::asleep && uarts_.has_pty() && !is_over(begun)) {
+      std::this_thread::sleep_for(kPtyWait);  // somebody may still type
+      continue;
+    }
+    if (stop.reason != StopReason::cycles || time_is_up()) return stop;
+    keep_pace(begun);
   }
 }
 

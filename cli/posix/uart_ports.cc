@@ -6,6 +6,7 @@
 #include <termios.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
@@ -36,7 +37,7 @@ Result<UartPlace> parse_uart_place(const std::string& text) {
   place.uart = static_cast<unsigned>(text[0] - '0');
   const std::string target = text.substr(2);
   if (target == "stdout" || target == "-") return place;
-  if (target == "pty" || target.rfind("pty:", 0) == 0) {
+  if (target == "pty" || target == "PTY" || target.rfind("pty:", 0) == 0) {
     place.kind = UartPlace::Kind::pty;
     place.path = target.size() > 4 ? target.substr(4) : "";
     return place;
@@ -175,11 +176,9 @@ Status UartPorts::finish() {
                                           std::strerror(write_error_))};
 }
 
-bool UartPorts::uses_stdout() const {
-  for (const Port& port : ports_) {
-    if (port.open && port.place.kind == UartPlace::Kind::standard_output) return true;
-  }
-  return false;
+bool UartPorts::has_pty() const {
+  return std::any_of(ports_.begin(), ports_.end(),
+                     [](const Port& port) { return port.descriptor >= 0; });
 }
 
 void UartPorts::look_for(const std::string& pattern) { pattern_ = pattern; }

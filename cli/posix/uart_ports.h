@@ -21,7 +21,7 @@ struct UartPlace {
   std::string path;  // file; pty: a symbolic link to keep, or empty
 };
 
-// `6=stdout`, `1=uart1.log`, `6=pty`, `6=pty:/tmp/serial1`.
+// `6=stdout`, `1=uart1.log`, `6=pty` (or PTY), `6=pty:/tmp/serial1`.
 host::Result<UartPlace> parse_uart_place(const std::string& text);
 
 class UartPorts {
@@ -41,7 +41,7 @@ class UartPorts {
   void exchange(const std::function<bool(unsigned uart, uint8_t byte)>& input);
   // The end: everything that can be written is. An error if a file could not be.
   host::Status finish();
-  bool uses_stdout() const;
+  bool has_pty() const;
 
   // From now on the text of every UART is searched for `pattern`.
   void look_for(const std::string& pattern);
