@@ -44,12 +44,13 @@ fuzz:
 	@scripts/packages.sh base check
 	@scripts/fuzz.sh $(FUZZ_SECONDS)
 
-## make fuzz-cpu      10 million random instructions on the core and on qemu-system-arm
+## make fuzz-cpu      10 million random instructions, 150,000 exceptions on the core and on qemu-system-arm
 fuzz-cpu: build/release/build.ninja
 	@scripts/packages.sh test
-	@cmake --build build/release -j $(JOBS) --target diff_cpu
+	@cmake --build build/release -j $(JOBS) --target diff_cpu diff_exceptions
 	@build/release/test/board/diff_cpu --seed 1000 --images 22 --packets 12000 --folder out/diff_cpu
 	@build/release/test/board/diff_cpu --seed 2000 --images 11 --packets 12000 --fp --folder out/diff_cpu
+	@build/release/test/board/diff_exceptions --seed 1000 --images 400 --actions 300 --folder out/diff_exceptions
 
 ## make firmware      the programs for the board, at build/arm/firmware/ports/rt1062 (docs/firmware.md)
 firmware:

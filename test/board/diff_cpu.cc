@@ -20,6 +20,7 @@
 
 #include "cpu/testing/fake_board.h"
 #include "diff_packets.h"
+#include "qemu.h"
 
 namespace millrace::board::diff {
 namespace {
@@ -72,34 +73,6 @@ Run run_here(const Image& image, const Mode& mode) {
   run.cycles = cpu.now();
   run.instructions = cpu.instructions();
   return run;
-}
-
-bool run_qemu(const Image& image, const std::string& folder, Run* run) {
-  const std::string binary = folder + "/image.bin";
-  std::ofstream(binary, std::ios::binary)
-      .write(reinterpret_cast<const char*>(image.bytes.data()),
-             static_cast<std::streamsize>(image.bytes.size()));
-  const std::string dump = folder + "/dump.bin";
-  std::filesystem::remove(dump);
-  const std::string command = fmt::format(
-      "cd '{}' && timeout 120 qemu-system-arm -M mps2-an500 -display none -monitor none -serial "
-      "none "
-      "-semihosting-config enable=on,target=native -device loader,file=image.bin,addr=0 "
-      "-nodefaults </dev/null >qemu.log 2>&1",
-      folder);
-  const int status = std::system(command.c_str());
-  std::ifstream in(dump, std::ios::binary);
-  if (!in) {
-    fmt::print(stderr, "qemu-system-arm wrote no records (status {}): see {}/qemu.log\n", status,
-               folder);
-    return false;
-  }
-  const std::vector<char> bytes{std::istreambuf_iterator<char>(in), {}};
-  for (size_t k = 0; k + 4 <= bytes.size(); k += 4) {
-    run->records.push_back(load_le32(reinterpret_cast<const uint8_t*>(bytes.data()) + k));
-  }
-  run->finished = true;
-  return true;
 }
 
 std::string word_name(unsigned k) {
@@ -209,7 +182,7 @@ int run(int argc, char** argv) {
       continue;
     }
     Run theirs;
-    if (!run_qemu(image, a.folder, &theirs)) {
+    if (!run_on_qemu(image.bytes, a.folder, &theirs.records)) {
       return 2;
     }
     if (!compare(image, ours, theirs, a.folder)) {

@@ -10,17 +10,18 @@
 #include <random>
 
 #include "cpu/decoder.h"
+#include "thumb_emitter.h"
 
 namespace millrace::board::diff {
 namespace {
 
-class Generator {
+class Generator : private ThumbEmitter {
  public:
   explicit Generator(const Options& options) : options_(options), random_(options.seed) {}
 
   Image run() {
     image_.record_words = kRecordWords + (options_.fp ? kFpWords : 0);
-    image_.bytes.resize(kCode);
+    bytes_.resize(kCode);
     vectors();
     recorder();
     start();
@@ -30,51 +31,13 @@ class Generator {
     }
     image_.packet_address.push_back(here());
     finish();
+    image_.bytes = std::move(bytes_);
     return std::move(image_);
   }
 
  private:
-  uint32_t here() const { return static_cast<uint32_t>(image_.bytes.size()); }
   uint32_t draw(uint32_t bound) { return static_cast<uint32_t>(random_() % bound); }
   uint16_t half() { return static_cast<uint16_t>(random_()); }
-
-  void emit(uint16_t h) {
-    image_.bytes.push_back(static_cast<uint8_t>(h));
-    image_.bytes.push_back(static_cast<uint8_t>(h >> 8));
-  }
-  void emit(uint16_t a, uint16_t b) {
-    emit(a);
-    emit(b);
-  }
-  void emit_all(std::initializer_list<uint16_t> code) {
-    for (const uint16_t h : code) {
-      emit(h);
-    }
-  }
-  void patch(uint32_t address, uint16_t h) {
-    image_.bytes[address] = static_cast<uint8_t>(h);
-    image_.bytes[address + 1] = static_cast<uint8_t>(h >> 8);
-  }
-  void patch_word(uint32_t address, uint32_t w) {
-    patch(address, static_cast<uint16_t>(w));
-    patch(address + 2, static_cast<uint16_t>(w >> 16));
-  }
-  void move_half(uint16_t op, unsigned rd, uint32_t imm) {
-    emit(static_cast<uint16_t>(op | ((imm >> 11) & 1) << 10 | (imm >> 12)),
-         static_cast<uint16_t>(((imm >> 8) & 7) << 12 | rd << 8 | (imm & 0xFF)));
-  }
-  void constant(unsigned rd, uint32_t value) {
-    move_half(0xF240, rd, value & 0xFFFF);
-    move_half(0xF2C0, rd, value >> 16);
-  }
-  void branch_link(uint32_t target) {
-    const uint32_t offset = target - (here() + 4);
-    const uint32_t s = (offset >> 24) & 1;
-    const uint32_t j1 = ((offset >> 23) & 1) ^ s ^ 1;
-    const uint32_t j2 = ((offset >> 22) & 1) ^ s ^ 1;
-    emit(static_cast<uint16_t>(0xF000 | s << 10 | ((offset >> 12) & 0x3FF)),
-         static_cast<uint16_t>(0xD000 | j1 << 13 | j2 << 11 | ((offset >> 1) & 0x7FF)));
-  }
 
   void vectors() {
     patch_word(0, kStack);
@@ -456,13 +419,13 @@ class Generator {
       return;
     }
     for (;;) {
-      const size_t size = image_.bytes.size();
+      const size_t size = bytes_.size();
       const uint64_t count = image_.instructions;
       memory(0, nullptr);
       if (sp_offset_ == before) {
         return;
       }
-      image_.bytes.resize(size);
+      bytes_.resize(size);
       image_.instructions = count;
       sp_offset_ = before;
     }
@@ -471,21 +434,7 @@ class Generator {
   // Semihosting: open dump.bin, write the records, exit. The virtual core stops at the first BKPT.
   void finish() {
     const uint32_t end = here();
-    constant(4, kVariables + 64);
-    const uint32_t name = kVariables + 128;
-    constant(5, name);
-    constant(6, 0x706D7564);                     // "dump"
-    constant(7, 0x6E69622E);                     // ".bin"
-    emit_all({0x602E, 0x606F, 0x2600, 0x60AE});  // str r6, [r5]; str r7, [r5, #4]; 0 behind it
-    emit_all({0x6025, 0x2605, 0x6066, 0x2608, 0x60A6});  // {name, 5 = "wb", 8}
-    emit_all({0x2001, 0x0021, 0xBEAB});                  // SYS_OPEN
-    emit_all({0x6020});                                  // str r0, [r4]
-    constant(5, kRecords);
-    constant(6, kVariables);
-    emit_all({0x6836, 0x1B76, 0x6065, 0x60A6});  // ldr r6, [r6]; subs r6, r6, r5; {fd, from, size}
-    emit_all({0x2005, 0x0021, 0xBEAB});          // SYS_WRITE
-    constant(1, 0x20026);                        // ADP_Stopped_ApplicationExit
-    emit_all({0x2018, 0xBEAB, 0xE7FE});          // SYS_EXIT
+    dump_and_exit(kVariables, kRecords);
     // Faults come here too.
     const uint32_t save = kCode - 64;
     const uint32_t offset = end - (save + 4);

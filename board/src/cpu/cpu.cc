@@ -42,6 +42,7 @@ void Cpu::state_changed() { abandon_block(now()); }
 
 void Cpu::reset() {
   state = CpuState{};
+  state.r[14] = 0xFFFFFFFF;  // B1.5.5
   sleep_ = Sleep::none;
   predictor_.reset();
   exc_return_ = 0;
