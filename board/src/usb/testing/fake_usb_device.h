@@ -236,6 +236,9 @@ class FakeUsbDevice final : public UsbDeviceEnd {
     }
   }
 
+  // SET_ADDRESS, for on_request.
+  void address_next(uint8_t value) { pending_address = value; }
+
   Cycles ready_at(unsigned endpoint, bool in, Cycles now) const override {
     if (!in || endpoint >= kUsbEndpoints) return kNever;
     const In& i = ins[endpoint];
