@@ -61,7 +61,13 @@ CdcAcmHost::CdcAcmHost(UsbHost& host)
   control_.context = this;
 }
 
-CdcAcmHost::~CdcAcmHost() { host_.stop_timer(reader_timer_); }
+CdcAcmHost::~CdcAcmHost() {
+  host_.stop_timer(reader_timer_);
+  host_.forget(control_);
+  host_.forget(notification_);
+  for (const auto& t : ins_) host_.forget(t->urb);
+  for (const auto& t : outs_) host_.forget(t->urb);
+}
 
 void CdcAcmHost::changed() {
   if (changed_) changed_();

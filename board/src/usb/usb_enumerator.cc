@@ -45,6 +45,13 @@ UsbEnumerator::UsbEnumerator(UsbHost& host, Listener& listener)
   host.set_listener(this);
 }
 
+UsbEnumerator::~UsbEnumerator() {
+  host_.set_listener(nullptr);
+  host_.stop_timer(timeout_);
+  host_.stop_timer(settled_);
+  host_.forget(urb_);
+}
+
 void UsbEnumerator::port_enabled(UsbSpeed speed) {
   info_ = UsbDeviceInfo();
   info_.speed = speed;

@@ -40,6 +40,9 @@ class UsbEnumerator final : public UsbHostListener {
 
   // Becomes the listener of `host`. Both outlive this.
   UsbEnumerator(UsbHost& host, Listener& listener);
+  ~UsbEnumerator();
+  UsbEnumerator(const UsbEnumerator&) = delete;
+  UsbEnumerator& operator=(const UsbEnumerator&) = delete;
 
   bool is_ready() const { return is_ready_; }
   const UsbDeviceInfo& device() const { return info_; }

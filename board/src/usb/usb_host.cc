@@ -184,6 +184,36 @@ bool UsbHost::unlink(Urb& urb) {
   return true;
 }
 
+void UsbHost::forget(Urb& urb) {
+  if (urb.status != UrbStatus::pending) return;
+  Pipe& pipe = pipes_[index_of(urb.endpoint)];
+  if (flight_.active && pipe.first == &urb && &pipes_[flight_.pipe] == &pipe) {
+    urb.is_unlinking = false;
+    abandon(events_.now());
+  }
+  // It is in one of two lists.
+  const auto take_out = [&urb](Urb** first, Urb** last) {
+    Urb* before = nullptr;
+    for (Urb* here = *first; here != nullptr; before = here, here = here->next) {
+      if (here != &urb) continue;
+      (before == nullptr ? *first : before->next) = urb.next;
+      if (*last == &urb) *last = before;
+      return;
+    }
+  };
+  if (urb.is_completing) {
+    take_out(&returning_, &returning_last_);
+  } else {
+    if (pipe.first == &urb) pipe.stage = Stage::setup;
+    take_out(&pipe.first, &pipe.last);
+  }
+  urb.status = UrbStatus::unlinked;
+  urb.next = nullptr;
+  urb.is_completing = false;
+  schedule_bus();
+  schedule_driver();
+}
+
 // The first URB of the pipe is over.
 void UsbHost::complete(Pipe& pipe, UrbStatus status, Tick tick) {
   Urb& urb = *pipe.first;
@@ -254,14 +284,25 @@ bool UsbHost::open_pipe(const UsbPipe& config) {
   return true;
 }
 
+void UsbHost::close(Pipe& pipe, Tick tick) {
+  if (flight_.active && &pipes_[flight_.pipe] == &pipe) abandon(events_.now());
+  while (pipe.first != nullptr) complete(pipe, UrbStatus::unlinked, tick);
+  pipe = Pipe();
+}
+
 void UsbHost::close_pipes() {
   const Tick tick = ticks_.count(events_.now());
-  if (flight_.active && flight_.pipe != 0) abandon(events_.now());
-  for (unsigned i = 1; i < pipes_.size(); ++i) {
-    while (pipes_[i].first != nullptr) complete(pipes_[i], UrbStatus::unlinked, tick);
-    pipes_[i] = Pipe();
-  }
+  for (unsigned i = 1; i < pipes_.size(); ++i) close(pipes_[i], tick);
   order_.assign(1, 0);
+  turn_ = 0;
+  schedule_bus();
+}
+
+void UsbHost::close_pipe(uint8_t endpoint) {
+  const unsigned index = index_of(endpoint);
+  if (index < 2) return;
+  close(pipes_[index], ticks_.count(events_.now()));
+  std::erase(order_, static_cast<uint8_t>(index));
   turn_ = 0;
   schedule_bus();
 }

@@ -99,7 +99,8 @@ class UsbHost final : public UsbHostEnd, private ClockUser {
   void set_control_max_packet(uint16_t size) { pipes_[0].config.max_packet = size; }
   // False if the endpoint is 0, isochronous, open already, or the packet size is 0 or above 1024.
   bool open_pipe(const UsbPipe& pipe);
-  void close_pipes();  // all but control; their URBs come back unlinked
+  void close_pipes();                 // all but control; their URBs come back unlinked
+  void close_pipe(uint8_t endpoint);  // the same for one
   bool is_open(uint8_t endpoint) const;
   const UsbPipe& pipe(uint8_t endpoint) const { return pipes_[index_of(endpoint)].config; }
   // The host's side only: DATA0 next, and queued URBs go on.
@@ -109,6 +110,8 @@ class UsbHost final : public UsbHostEnd, private ClockUser {
   void submit(Urb& urb);
   // False if the URB is not pending, or is completing already.
   bool unlink(Urb& urb);
+  // Takes it back at once, without `done`, if it is pending: for owners that go.
+  void forget(Urb& urb);
 
   // Bus time since the host was made: 60 ticks a microsecond, independent of the core's clock.
   uint64_t ns() const { return ns_of(ticks_.count(events_.now())); }
@@ -170,6 +173,7 @@ class UsbHost final : public UsbHostEnd, private ClockUser {
   void complete(Pipe& pipe, UrbStatus status, Tick tick);
   void return_urb(Urb& urb, UrbStatus status, Tick tick);
   void return_all(UrbStatus status);
+  void close(Pipe& pipe, Tick tick);
   void forget_pipes();
   uint64_t random();
 

@@ -296,15 +296,16 @@ class FakeUsbDevice final : public UsbDeviceEnd {
       return Bytes();
     }
     switch (r.setup[1]) {
-      case 5:
+      case 5:  // SET_ADDRESS
         pending_address = static_cast<uint8_t>(value);
         return Bytes();
-      case 9:
+      case 9:  // SET_CONFIGURATION
         configured = value;
         return Bytes();
-      case 1:
+      case 1:   // CLEAR_FEATURE
+      case 11:  // SET_INTERFACE
         return Bytes();
-      case 6:
+      case 6:  // GET_DESCRIPTOR
         return descriptor(value >> 8, value & 255);
       default:
         return std::nullopt;
