@@ -22,6 +22,9 @@ function(millrace_library name)
   if(ARG_FREESTANDING)
     set_target_properties(${name} PROPERTIES CXX_STANDARD 17)
     target_compile_options(${name} PRIVATE -fno-exceptions -fno-rtti -fno-threadsafe-statics)
+    if(CMAKE_SYSTEM_NAME STREQUAL "Generic")  # an image takes, and places, functions one by one
+      target_compile_options(${name} PRIVATE -ffunction-sections -fdata-sections)
+    endif()
   endif()
 endfunction()
 

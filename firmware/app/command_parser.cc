@@ -15,7 +15,25 @@
 
 #include <string.h>
 
+#include "millrace/link/bytes.h"
+
 namespace millrace::firmware {
+namespace {
+
+// Where from `i` on the first byte of a probe stands, or `size`. Four bytes a step: in an OUT
+// stream this sees every byte, and one at a time it took twice as long as the verifier.
+size_t find_first_letter(const uint8_t* data, size_t i, size_t size) {
+  constexpr uint32_t kLetter = 'M', kOnes = 0x01010101;
+  for (; size - i >= 4; i += 4) {
+    const uint32_t word = link::load_le32(data + i) ^ kLetter * kOnes;
+    // Not 0 if and only if a byte of `word` is 0.
+    if (((word - kOnes) & ~word & 0x80 * kOnes) != 0) break;
+  }
+  while (i < size && data[i] != kLetter) ++i;
+  return i;
+}
+
+}  // namespace
 
 void CommandParser::push(uint8_t byte, uint64_t now_us) {
   drop(consumed_);
@@ -35,7 +53,7 @@ void CommandParser::push(uint8_t byte, uint64_t now_us) {
 size_t CommandParser::scan_for_probe(const uint8_t* data, size_t size) {
   for (size_t i = 0; i < size; ++i) {
     if (matcher_.matched() == 0) {
-      while (i < size && data[i] != 'M') ++i;
+      i = find_first_letter(data, i, size);
       if (i == size) return 0;
     }
     if (!matcher_.push(data[i])) continue;

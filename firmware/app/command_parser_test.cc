@@ -268,6 +268,19 @@ TEST(CommandParser, AFloodDuringAClassicRunIsForeignAndDoesNotHideTheProbe) {
   EXPECT_EQ(p.log, "probe ");
 }
 
+// Every distance from the start of a piece, behind bytes that are one bit from its first letter.
+TEST(CommandParser, ScansForTheProbeAtEveryAlignment) {
+  for (size_t before = 0; before < 40; ++before) {
+    for (const char near : {'L', 'O', 'I', 'E', ']', 'm', '\x0d', '\xcd', '\0', '\xff', 'M'}) {
+      const std::string bytes = std::string(before, near) + probe_bytes();
+      CommandParser parser;
+      EXPECT_EQ(parser.scan_for_probe(reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()),
+                bytes.size())
+          << before << ' ' << near;
+    }
+  }
+}
+
 TEST(CommandParser, FindsTheProbeInAnOutStreamAcrossPieces) {
   const std::string bytes = "stream M MM" + probe_bytes() + "rest";
   for (size_t at = 0; at <= bytes.size(); ++at) {

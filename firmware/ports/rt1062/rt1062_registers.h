@@ -30,6 +30,7 @@ constexpr Register CCM_CSCMR1{0x400fc01c};
 constexpr Register CCM_CSCDR1{0x400fc024};
 constexpr Register CCM_CDHIPR{0x400fc048};
 constexpr Register CCM_CCGR1{0x400fc06c};
+constexpr Register CCM_CCGR2{0x400fc070};
 constexpr Register CCM_CCGR3{0x400fc074};
 constexpr Register CCM_CCGR6{0x400fc080};
 constexpr uint32_t CCM_CBCDR_PERIPH_CLK2_PODF = 7u << 27;
@@ -47,8 +48,10 @@ constexpr uint32_t CCM_CDHIPR_PERIPH_CLK_SEL_BUSY = 1u << 5;
 constexpr uint32_t CCM_CDHIPR_PERIPH2_CLK_SEL_BUSY = 1u << 3;
 constexpr uint32_t CCM_CDHIPR_AHB_PODF_BUSY = 1u << 1;
 constexpr uint32_t CCM_CCGR1_PIT = 3u << 12;     // CG6
+constexpr uint32_t CCM_CCGR2_OCOTP = 3u << 12;   // CG6
 constexpr uint32_t CCM_CCGR3_LPUART6 = 3u << 6;  // CG3
 constexpr uint32_t CCM_CCGR6_DCDC = 3u << 6;     // CG3
+constexpr uint32_t CCM_CCGR6_USBOH3 = 3u << 0;   // CG0
 
 // CCM_ANALOG and PMU, RM chapters "CCM Analog" and "Power Management Unit". Registers have
 // aliases that set (+4) and clear (+8) the bits written.
@@ -56,12 +59,14 @@ constexpr Register CCM_ANALOG_PLL_ARM{0x400d8000};
 constexpr Register CCM_ANALOG_PLL_USB1{0x400d8010};
 constexpr Register CCM_ANALOG_PLL_USB1_SET{0x400d8014};
 constexpr Register CCM_ANALOG_PLL_USB1_CLR{0x400d8018};
+constexpr Register PMU_REG_3P0{0x400d8120};
 constexpr Register PMU_MISC0_SET{0x400d8154};
 constexpr uint32_t CCM_ANALOG_PLL_LOCK = 1u << 31;
 constexpr uint32_t CCM_ANALOG_PLL_BYPASS = 1u << 16;
 constexpr uint32_t CCM_ANALOG_PLL_ENABLE = 1u << 13;
 constexpr uint32_t CCM_ANALOG_PLL_ARM_POWERDOWN = 1u << 12;
 constexpr uint32_t CCM_ANALOG_PLL_USB1_POWER = 1u << 12;
+constexpr uint32_t CCM_ANALOG_PLL_USB1_EN_USB_CLKS = 1u << 6;
 constexpr uint32_t CCM_ANALOG_PLL_USB1_DIV_SELECT = 1u << 1;
 constexpr uint32_t PMU_MISC0_REFTOP_SELFBIASOFF = 1u << 3;
 
@@ -70,6 +75,20 @@ constexpr Register DCDC_REG0{0x40080000};
 constexpr Register DCDC_REG3{0x4008000c};
 constexpr uint32_t DCDC_REG0_STS_DC_OK = 1u << 31;
 constexpr uint32_t DCDC_REG3_TRG = 0x1fu;  // VDD_SOC = 800 mV + 25 mV * TRG
+
+// USBPHY1, RM chapter "USB PHY", with set (+4) and clear (+8) aliases.
+constexpr Register USBPHY1_PWD{0x400d9000};
+constexpr Register USBPHY1_CTRL_SET{0x400d9034};
+constexpr Register USBPHY1_CTRL_CLR{0x400d9038};
+constexpr uint32_t USBPHY_CTRL_SFTRST = 1u << 31;
+constexpr uint32_t USBPHY_CTRL_CLKGATE = 1u << 30;
+
+// OCOTP, RM chapter "On-Chip OTP Controller": shadows of fuses. MAC0 holds the Teensy's number.
+constexpr Register OCOTP_CFG0{0x401f4410};
+constexpr Register OCOTP_MAC0{0x401f4620};
+
+// SNVS, RM chapter "Secure Non-Volatile Storage": a register that keeps its value over resets.
+constexpr Register SNVS_LPGPR0{0x400d4100};
 
 // IOMUXC and IOMUXC_GPR, RM chapter "IOMUX Controller".
 constexpr uint32_t kIomuxcGprGpr14 = 0x400ac038;  // CFGDTCMSZ [23:20], CFGITCMSZ [19:16]
@@ -151,6 +170,7 @@ constexpr uint32_t MPU_CTRL_ENABLE = 1u << 0;
 constexpr Register SCB_ICIALLU{0xe000ef50};
 constexpr Register SCB_DCIMVAC{0xe000ef5c};
 constexpr Register SCB_DCISW{0xe000ef60};
+constexpr Register SCB_DCCMVAC{0xe000ef68};
 constexpr Register SCB_DCCISW{0xe000ef74};
 
 // Debug: DEMCR and the cycle counter, v7-M chapter C1.
@@ -162,6 +182,7 @@ constexpr uint32_t DWT_CTRL_CYCCNTENA = 1u << 0;
 
 // Interrupt lines, RM chapter "Interrupts, DMA Events, and XBAR Assignments".
 constexpr uint32_t kIrqSoftware = 70;  // reserved on the chip: only software pends it
+constexpr uint32_t kIrqUsb1 = 113;
 constexpr uint32_t kIrqPit = 122;
 constexpr uint32_t kIrqLines = 160;
 

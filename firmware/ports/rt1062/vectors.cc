@@ -32,6 +32,7 @@ extern "C" {
 [[gnu::weak, gnu::nothrow, gnu::alias("fault_handler")]] void svcall_handler();
 [[gnu::weak, gnu::nothrow, gnu::alias("fault_handler")]] void software_handler();
 [[gnu::weak, gnu::nothrow, gnu::alias("fault_handler")]] void pit_handler();
+[[gnu::weak, gnu::nothrow, gnu::alias("fault_handler")]] void usb1_handler();
 void systick_handler();  // ticks.cc
 
 }  // extern "C"
@@ -56,6 +57,7 @@ struct VectorTable {
     exceptions[13] = pendsv_handler;
     exceptions[14] = systick_handler;
     interrupts[kIrqSoftware] = software_handler;
+    interrupts[kIrqUsb1] = usb1_handler;
     interrupts[kIrqPit] = pit_handler;
   }
 };
