@@ -24,7 +24,7 @@ inline std::vector<uint8_t> ip_devlist() { return {0x01, 0x11, 0x80, 0x05, 0, 0,
 
 inline std::vector<uint8_t> ip_import(std::string_view bus_id) {
   std::vector<uint8_t> bytes = {0x01, 0x11, 0x80, 0x03, 0, 0, 0, 0};
-  bytes.insert(bytes.end(), bus_id.begin(), bus_id.end());
+  for (const char c : bus_id) bytes.push_back(static_cast<uint8_t>(c));
   bytes.resize(40);
   return bytes;
 }
