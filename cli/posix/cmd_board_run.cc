@@ -5,7 +5,6 @@
 #include <chrono>
 #include <cmath>
 #include <cstdlib>
-#include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <thread>
@@ -18,6 +17,7 @@
 #include "cli/posix/board_report.h"
 #include "cli/posix/gdb_listener.h"
 #include "cli/posix/output_stream.h"
+#include "cli/posix/text_file.h"
 #include "cli/posix/uart_ports.h"
 #include "cli/print.h"
 #include "cli/result_json.h"
@@ -42,7 +42,6 @@ constexpr double kMostSeconds = 1e6;
 constexpr auto kPtyWait = std::chrono::milliseconds(5);
 constexpr uint64_t kSliceNs = 1'000'000;  // between looks at Ctrl-C and PTYs
 constexpr uint64_t kSliceCycles = 600'000;
-constexpr std::streamoff kMostProfileBytes = 1 << 20;
 
 struct Options {
   ImageOptions image;
@@ -66,24 +65,6 @@ Result<double> parse_seconds(const std::string& text) {
     return Error{ErrorCode::usage, "give simulated seconds, such as 0.25 or 10; 0 is without end"};
   }
   return value;
-}
-
-Result<std::string> read_profile(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) {
-    return Error{ErrorCode::usage, fmt::format("--timing {}: cannot be read (give a file of lines "
-                                               "`name = value`)",
-                                               printable(path))};
-  }
-  std::string text(static_cast<size_t>(kMostProfileBytes) + 1, '\0');
-  file.read(text.data(), kMostProfileBytes + 1);
-  if (file.gcount() > kMostProfileBytes) {
-    return Error{
-        ErrorCode::usage,
-        fmt::format("--timing {}: is no timing profile: larger than 1 MiB", printable(path))};
-  }
-  text.resize(static_cast<size_t>(file.gcount()));
-  return text;
 }
 
 ValueParser on_off_into(bool* target) {
@@ -133,7 +114,8 @@ Status Run::prepare() {
   image_ = std::move(*image);
   board::BoardOptions board = options_.board;
   if (!options_.timing_file.empty()) {
-    Result<std::string> text = read_profile(options_.timing_file);
+    Result<std::string> text =
+        read_text_file("--timing " + options_.timing_file, options_.timing_file);
     if (!text) return text.error();
     board.timing_profile = *text;
   }

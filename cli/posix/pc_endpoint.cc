@@ -7,6 +7,7 @@
 #include <memory>
 #include <utility>
 
+#include "cli/posix/board_endpoint.h"
 #include "firmware/ports/pc/pty_device.h"
 #include "millrace/host/clock.h"
 
@@ -73,6 +74,8 @@ Result<std::unique_ptr<Endpoint>> make_pc(const std::string& rest) {
 
 }  // namespace
 
-std::vector<host::EndpointScheme> endpoint_schemes() { return {{"pc", make_pc}}; }
+std::vector<host::EndpointScheme> endpoint_schemes() {
+  return {{"pc", make_pc}, {"board", make_board_endpoint}};
+}
 
 }  // namespace millrace::cli

@@ -206,6 +206,14 @@ bool Rt1062Board::uart_input(unsigned uart, uint8_t byte) {
   return peripherals_.uart_input(uart, byte);
 }
 
+UsbSerialPort* Rt1062Board::connect_usb(const UsbHostOptions& options, std::string* error) {
+  UsbHostProfile profile;
+  *error = make_host_profile(options, &profile);
+  if (!error->empty()) return nullptr;
+  usb_ = std::make_unique<UsbLink>(events_, clocks_, peripherals_.usb(1), profile, options);
+  return usb_.get();
+}
+
 BoardStats Rt1062Board::stats() const {
   const auto kind = [](Memory memory) { return static_cast<size_t>(memory); };
   const MemoryCounts& counts = memory_.counts();

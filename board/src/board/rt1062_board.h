@@ -11,6 +11,7 @@
 #include "board/peripherals.h"
 #include "board/semihosting.h"
 #include "board/unknown_registers.h"
+#include "board/usb_link.h"
 #include "core/device.h"
 #include "core/event_queue.h"
 #include "core/timing.h"
@@ -35,6 +36,7 @@ class Rt1062Board final : public Board, private DeviceHost, private ClockUser {
   void request_stop() override;
   void reset() override;
   bool uart_input(unsigned uart, uint8_t byte) override;
+  UsbSerialPort* connect_usb(const UsbHostOptions& options, std::string* error) override;
   uint64_t cycles() const override { return cpu_.now(); }
   uint64_t ns() const override { return nanoseconds_.count(cpu_.now()); }
   uint64_t core_hz() const override { return clocks_.hz(Clock::core); }
@@ -94,6 +96,7 @@ class Rt1062Board final : public Board, private DeviceHost, private ClockUser {
   Semihosting semihosting_;
   UnknownRegisters unknown_;
   Peripherals peripherals_;
+  std::unique_ptr<UsbLink> usb_;
   std::unique_ptr<BlockProfile> profile_;
   TraceSink* trace_ = nullptr;
   bool stop_requested_ = false;

@@ -10,6 +10,7 @@
 
 #include "millrace/board/image.h"
 #include "millrace/board/trace.h"
+#include "millrace/board/usb_serial.h"
 
 namespace millrace::board {
 
@@ -113,6 +114,9 @@ class Board {
   virtual void reset() = 0;
   // A byte for LPUART1..8. Paced by the baud rate; false: 64 KB wait already.
   virtual bool uart_input(unsigned uart, uint8_t byte) = 0;
+  // The USB host with its serial port at the board's USB1, unplugged at first. Null and *error if
+  // the profile is wrong. Owned by the board; once only. Snapshots do not hold it.
+  virtual UsbSerialPort* connect_usb(const UsbHostOptions& options, std::string* error) = 0;
   virtual uint64_t cycles() const = 0;
   virtual uint64_t ns() const = 0;
   virtual uint64_t core_hz() const = 0;

@@ -71,6 +71,7 @@ class FakeGdbBoard final : public Board {
   std::string fault_state() override { return fault; }
   void start_profile() override {}
   void start_trace(TraceSink*) override {}
+  UsbSerialPort* connect_usb(const UsbHostOptions&, std::string*) override { return nullptr; }
   std::vector<ProfileEntry> profile() const override { return {}; }
   uint64_t trace_digest() const override { return 0; }
   std::vector<uint8_t> save() override { return {}; }

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// The USB host of the virtual board with its serial port: what a PC makes of a CDC-ACM device that
+// is plugged in. Everything happens in the board's time; see board/src/usb/ for the model.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace millrace::board {
+
+struct UsbHostOptions {
+  // Lines `name = value` on top of a built-in profile (usb_profiles()), as docs/board.md lists
+  // them.
+  std::string profile_name = "xhci-desktop";
+  std::string profile_text;
+  // Receives a pcapng capture of URBs and, with `capture_packets`, of packets. Empty: none.
+  std::function<void(std::span<const uint8_t>)> capture;
+  bool capture_urbs = true;
+  bool capture_packets = false;
+};
+
+std::vector<std::string_view> usb_profiles();
+
+struct UsbSerialInfo {
+  uint16_t vendor_id = 0, product_id = 0;
+  std::string manufacturer, product, serial;
+  bool high_speed = true;
+  std::vector<std::string> findings;  // what is wrong with the descriptors, one sentence each
+};
+
+struct UsbLinkCounts {
+  uint64_t microframes = 0;  // or frames, at full speed
+  uint64_t packets_in = 0, packets_out = 0, bytes_in = 0, bytes_out = 0;
+  uint64_t naks = 0;  // those that the host was spared included
+  uint64_t nyets = 0, stalls = 0, timeouts = 0, resets = 0;
+};
+
+class UsbSerialPort {
+ public:
+  virtual ~UsbSerialPort() = default;
+  // Called after anything that may change what the functions below return.
+  virtual void set_changed(std::function<void()> changed) = 0;
+  virtual void plug_in() = 0;
+  virtual void unplug() = 0;
+  virtual void suspend_bus() = 0;
+  virtual void resume_bus() = 0;
+  virtual void reset_bus() = 0;
+  // A CDC-ACM function is configured; if not, why, or empty while it is under way.
+  virtual bool is_ready() const = 0;
+  virtual std::string problem() const = 0;
+  virtual UsbSerialInfo info() const = 0;  // REQUIRES: is_ready() once
+
+  // As open() and close() of a tty.
+  virtual void open() = 0;
+  virtual void close() = 0;
+  virtual void set_lines(bool dtr, bool rts) = 0;
+  // What is there, at most out.size(); 0 too while the profile has the reader busy.
+  virtual size_t read(std::span<uint8_t> out) = 0;
+  // How many bytes were taken.
+  virtual size_t write(std::span<const uint8_t> bytes) = 0;
+  virtual UsbLinkCounts counts() const = 0;
+};
+
+}  // namespace millrace::board

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "board/usb_link.h"
+
+#include <fmt/core.h>
+
+namespace millrace::board {
+
+std::vector<std::string_view> usb_profiles() { return builtin_usb_profiles(); }
+
+std::string make_host_profile(const UsbHostOptions& options, UsbHostProfile* profile) {
+  const std::string_view builtin = builtin_usb_profile(options.profile_name);
+  if (builtin.empty()) {
+    std::string names;
+    for (const std::string_view name : builtin_usb_profiles()) {
+      names += fmt::format("{}{}", names.empty() ? "" : ", ", name);
+    }
+    return fmt::format("there is no USB host profile {} (there are: {})", options.profile_name,
+                       names);
+  }
+  std::string problem = apply_usb_profile(builtin, profile);
+  if (problem.empty()) problem = apply_usb_profile(options.profile_text, profile);
+  return problem;
+}
+
+UsbLink::UsbLink(EventQueue& events, Clocks& clocks, UsbOtg& device, const UsbHostProfile& profile,
+                 const UsbHostOptions& options)
+    : device_(device), host_(events, clocks, device, profile), acm_(host_) {
+  if (options.capture) {
+    capture_ = std::make_unique<UsbCapture>(
+        UsbCaptureOptions{.urbs = options.capture_urbs, .packets = options.capture_packets},
+        options.capture);
+    host_.set_monitor(capture_.get());
+  }
+  device_.set_host(&host_);
+}
+
+UsbLink::~UsbLink() { device_.set_host(nullptr); }
+
+void UsbLink::suspend_bus() {
+  if (host_.port_state() == UsbPortState::enabled) host_.suspend();
+}
+
+void UsbLink::resume_bus() {
+  if (host_.port_state() == UsbPortState::suspended) host_.resume();
+}
+
+void UsbLink::reset_bus() {
+  if (host_.port_state() == UsbPortState::enabled) host_.reset_port();
+}
+
+UsbSerialInfo UsbLink::info() const {
+  const UsbDeviceInfo& device = acm_.device();
+  UsbSerialInfo info;
+  info.vendor_id = device.device.vendor;
+  info.product_id = device.device.product;
+  info.manufacturer = device.manufacturer;
+  info.product = device.product;
+  info.serial = device.serial;
+  info.high_speed = device.speed == UsbSpeed::high;
+  info.findings = device.findings;
+  return info;
+}
+
+void UsbLink::set_lines(bool dtr, bool rts) {
+  acm_.set_dtr(dtr);
+  acm_.set_rts(rts);
+}
+
+UsbLinkCounts UsbLink::counts() const {
+  const UsbHostCounts& c = host_.counts();
+  UsbLinkCounts out;
+  out.microframes = c.frames;
+  out.packets_in = c.packets_in;
+  out.packets_out = c.packets_out;
+  out.bytes_in = c.bytes_in;
+  out.bytes_out = c.bytes_out;
+  out.naks = c.naks + c.naks_skipped;
+  out.nyets = c.nyets;
+  out.stalls = c.stalls;
+  out.timeouts = c.timeouts;
+  out.resets = c.resets;
+  return out;
+}
+
+}  // namespace millrace::board

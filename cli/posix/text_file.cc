@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/posix/text_file.h"
+
+#include <fmt/core.h>
+
+#include <fstream>
+
+#include "cli/print.h"
+
+namespace millrace::cli {
+
+using host::Error;
+using host::ErrorCode;
+
+namespace {
+
+constexpr std::streamoff kMostBytes = 1 << 20;
+
+}  // namespace
+
+host::Result<std::string> read_text_file(const std::string& option, const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::string text(static_cast<size_t>(kMostBytes) + 1, '\0');
+  if (!file || (file.read(text.data(), kMostBytes + 1), file.bad())) {
+    return Error{
+        ErrorCode::usage,
+        fmt::format("{}: cannot be read (give a file of lines `name = value`)", printable(option))};
+  }
+  if (file.gcount() > kMostBytes) {
+    return Error{ErrorCode::usage,
+                 fmt::format("{}: is no profile: larger than 1 MiB", printable(option))};
+  }
+  text.resize(static_cast<size_t>(file.gcount()));
+  return text;
+}
+
+}  // namespace millrace::cli
