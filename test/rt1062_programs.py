@@ -92,6 +92,13 @@ def check_fault(variant):
         "recursing", "stack overflow: no frame", "halted")
 
 
+def check_usb(variant):
+    # Nothing is plugged in: the device comes up, and waits.
+    outcome = run(f"usb_stream_{variant}.elf", "--seconds", "0.1")
+    outcome.says("Millrace USB stream on i.MX RT1062")
+    assert "usb:" not in outcome.out and "fault:" not in outcome.out, f"{outcome}"
+
+
 for variant in VARIANTS:
     check_hello(variant)
     check_totals("selftest", variant, 59)
@@ -99,3 +106,4 @@ for variant in VARIANTS:
     check_memory(variant)
     check_interrupts(variant)
     check_fault(variant)
+    check_usb(variant)

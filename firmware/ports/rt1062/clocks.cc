@@ -47,6 +47,9 @@ void start_pll1() {
 }  // namespace
 
 void set_up_clocks() {
+  // After a reset WFI stops the core's clock (WAIT): SysTick would not count and wake it, and USB
+  // and DMA could not reach the TCMs. In run mode it stops the core alone.
+  CCM_CLPCR.clear_bits(CCM_CLPCR_LPM);
   PMU_MISC0_SET.write(PMU_MISC0_REFTOP_SELFBIASOFF);
   raise_voltage();
   start_pll3();

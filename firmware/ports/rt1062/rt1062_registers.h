@@ -29,6 +29,7 @@ constexpr Register CCM_CBCMR{0x400fc018};
 constexpr Register CCM_CSCMR1{0x400fc01c};
 constexpr Register CCM_CSCDR1{0x400fc024};
 constexpr Register CCM_CDHIPR{0x400fc048};
+constexpr Register CCM_CLPCR{0x400fc054};
 constexpr Register CCM_CCGR1{0x400fc06c};
 constexpr Register CCM_CCGR2{0x400fc070};
 constexpr Register CCM_CCGR3{0x400fc074};
@@ -47,6 +48,7 @@ constexpr uint32_t CCM_CDHIPR_ARM_PODF_BUSY = 1u << 16;
 constexpr uint32_t CCM_CDHIPR_PERIPH_CLK_SEL_BUSY = 1u << 5;
 constexpr uint32_t CCM_CDHIPR_PERIPH2_CLK_SEL_BUSY = 1u << 3;
 constexpr uint32_t CCM_CDHIPR_AHB_PODF_BUSY = 1u << 1;
+constexpr uint32_t CCM_CLPCR_LPM = 3u << 0;      // what WFI does: 0 keeps all clocks, 1 WAIT
 constexpr uint32_t CCM_CCGR1_PIT = 3u << 12;     // CG6
 constexpr uint32_t CCM_CCGR2_OCOTP = 3u << 12;   // CG6
 constexpr uint32_t CCM_CCGR3_LPUART6 = 3u << 6;  // CG3

@@ -23,7 +23,7 @@ void BulkOut::restart(uint32_t max_packet) {
   queue_.restart();
   if (!queue_.usable()) return;
   // No line may be in the cache, where it could be written back over what the controller wrote.
-  hardware_.invalidate(buffers_, count_ * kBufferBytes);
+  hardware_.invalidate(buffers_, size_t{count_} * kBufferBytes);
   for (uint32_t i = 0; i < count_; ++i) receive_next();
   static_cast<void>(queue_.commit());
 }

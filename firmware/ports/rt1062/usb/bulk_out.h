@@ -33,7 +33,7 @@ class BulkOut {
   uint32_t revived() const { return revived_; }
 
  private:
-  uint8_t* buffer(uint32_t slot) const { return buffers_ + slot * kBufferBytes; }
+  uint8_t* buffer(uint32_t slot) const { return buffers_ + size_t{slot} * kBufferBytes; }
   void receive_next();
 
   UsbHardware& hardware_;

@@ -76,7 +76,8 @@ bool UsbDevice::carry_out(const UsbSetup& setup, const UsbReply& reply) {
     return true;
   }
   if (reply.kind != Kind::send || reply.size > sizeof(memory_.buffer)) return false;
-  if (reply.data != memory_.buffer) memcpy(memory_.buffer, reply.data, reply.size);
+  if (reply.size > 0 && reply.data != memory_.buffer)
+    memcpy(memory_.buffer, reply.data, reply.size);
   const uint32_t bytes = reply.size < setup.length ? reply.size : setup.length;
   // Less than the host asked for, in full packets: only an empty one tells it that this is all.
   send_control(bytes, bytes < setup.length && bytes > 0 && bytes % kControlMaxPacket == 0);

@@ -96,9 +96,11 @@ void UsbDevice::end_session() {
 void UsbDevice::close_endpoints() {
   flush(kAllBits & ~kControlBits);
   for (uint32_t number = 1; number < kUsbEndpoints; ++number) {
-    if (!endpoints_[2 * number].open && !endpoints_[2 * number + 1].open) continue;
+    Endpoint& out = endpoints_[endpoint_index(static_cast<uint8_t>(number))];
+    Endpoint& in = endpoints_[endpoint_index(static_cast<uint8_t>(number | kUsbDirectionIn))];
+    if (!out.open && !in.open) continue;
     hardware_.write(endpoint_control(number), 0);
-    endpoints_[2 * number].open = endpoints_[2 * number + 1].open = false;
+    out.open = in.open = false;
   }
 }
 
