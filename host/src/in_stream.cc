@@ -49,7 +49,7 @@ void InStream::take(const Block& block) {
   last_arrival_ns_ = block.arrival_ns;
   verifier_.feed(block.bytes.data(), block.bytes.size());
   if (window_ > 0) {
-    const uint64_t acked = acked_before_block_ * frame_size_;
+    const uint64_t acked = acked_ * frame_size_;
     const uint64_t in_flight =
         verifier_.accounted_bytes() - std::min(verifier_.accounted_bytes(), acked);
     result_.most_unacknowledged_bytes = std::max(result_.most_unacknowledged_bytes, in_flight);
@@ -103,14 +103,9 @@ void InStream::count_frames(int64_t now_ns) {
   frames_ = frames;
 }
 
-uint64_t InStream::take_acks_due(uint64_t coming_bytes) {
-  uint64_t frames = frames_;
-  if (coming_bytes > 0) acked_before_block_ = acked_;
-  if (coming_bytes > 0 && !verifier_.in_fault()) {
-    frames = std::min((verifier_.accounted_bytes() + coming_bytes) / frame_size_, frame_count_);
-  }
+uint64_t InStream::take_acks_due() {
   // Around a fault more may have been acknowledged than came.
-  const uint64_t due = frames - std::min(frames, acked_);
+  const uint64_t due = frames_ - std::min(frames_, acked_);
   acked_ += due;
   return due;
 }

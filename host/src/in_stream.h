@@ -42,9 +42,8 @@ class InStream {
   // at the end is no fault.
   void finish(bool cut_short);
 
-  // Frames completed and not yet acknowledged. Counts those that `coming_bytes` will complete
-  // unless there is a fault in them: an acknowledgement need not wait for verification.
-  uint64_t take_acks_due(uint64_t coming_bytes);
+  // Frames completed and not yet acknowledged; they count as acknowledged from now on.
+  uint64_t take_acks_due();
   // Acknowledges the frame under way although it has not come whole. False: all frames are.
   bool acknowledge_early();
   bool complete() const { return verifier_.complete(); }
@@ -76,7 +75,6 @@ class InStream {
   bool report_came_ = false;
   uint64_t frames_ = 0;
   uint64_t acked_ = 0;
-  uint64_t acked_before_block_ = 0;
   int64_t last_frame_ns_;
   int64_t last_arrival_ns_;
   int64_t last_stream_ns_;

@@ -2,9 +2,9 @@
 // A blocking read() of a tty ends by VTIME, a setting that any program may change (a modem probe,
 // Python's tty.setraw() with VMIN 1): the next read then waits for bytes that need not come. poll()
 // before each read would be the usual way out, at half the rate: 0.47 to 0.69 of a loop of plain
-// read() calls where read() alone reaches 0.82 to 1.18 (bench/serial_clients). So another thread
-// looks every 75 ms whether the same read is still under way; the reading one pays two stores for
-// that.
+// read() calls where read() alone reaches 0.62 to 1.18 (bench/serial_clients, a busy machine). So
+// another thread looks every 75 ms whether the same read is still under way; the reading one pays
+// two stores for that.
 //
 // A read that sleeps in n_tty_read() looks at O_NONBLOCK whenever it is woken, and every change of
 // the tty's settings wakes it: no signal is needed. Of the settings only VMIN and VTIME are put
