@@ -71,7 +71,9 @@ bool StreamVerifier::place_rest(bool last, Resync* out) {
   }
   // Damaged up to the last byte received. Bytes that end with the run, or for now with a frame, are
   // as many as they should be, whatever they are.
-  const bool fills = last ? left == size : (at_.offset() + size) % shape_.frame_size == 0;
+  const bool fills =
+      last ? left == size
+           : (at_.byte_in_frame() + static_cast<uint32_t>(size)) % shape_.frame_size == 0;
   if (left >= size && place_ == Place::normal &&
       (2 * equal_bytes(window_, size, at_) > size || fills)) {
     out->index = size;

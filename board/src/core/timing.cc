@@ -5,8 +5,6 @@
 
 #include <charconv>
 
-#include "millrace/board/timing_table.h"
-
 namespace millrace::board {
 namespace {
 
@@ -160,15 +158,6 @@ std::string apply_profile(std::string_view text, Timing* timing) {
   }
   *timing = changed;
   return {};
-}
-
-std::vector<TimingEntry> timing_table() {
-  const Timing defaults;
-  std::vector<TimingEntry> table;
-  for (const TimingParameter& p : timing_parameters()) {
-    table.push_back({p.name, defaults.*p.member, p.unit, p.grade, p.source});
-  }
-  return table;
 }
 
 }  // namespace millrace::board
