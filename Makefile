@@ -2,7 +2,7 @@
 # The commands of the README. Each installs what it needs (packages.txt) and can be repeated.
 JOBS ?= $(shell nproc)
 
-.PHONY: help build firmware demo test windows test-windows arm asan tsan fuzz bench format check clean fuzz-cpu
+.PHONY: help build firmware demo test windows test-windows arm asan tsan fuzz bench format check clean fuzz-cpu mutants
 
 help:
 	@sed -n 's/^## //p' Makefile
@@ -51,6 +51,11 @@ fuzz-cpu: build/release/build.ninja
 	@build/release/test/board/diff_cpu --seed 1000 --images 22 --packets 12000 --folder out/diff_cpu
 	@build/release/test/board/diff_cpu --seed 2000 --images 11 --packets 12000 --fp --folder out/diff_cpu
 	@build/release/test/board/diff_exceptions --seed 1000 --images 400 --actions 300 --folder out/diff_exceptions
+
+## make mutants       deliberate faults in a copy of the board, one by one: its tests must find each (about 15 min)
+mutants:
+	@scripts/packages.sh test
+	@nice -n 15 scripts/mutants.py
 
 ## make firmware      the programs for the board, at build/arm/firmware/ports/rt1062 (docs/firmware.md)
 firmware:

@@ -61,6 +61,14 @@ TEST(Alu, ShiftedOperandsGiveTheShiftersCarry) {
   EXPECT_EQ(b.cpu.state.apsr(), kN | kC);
 }
 
+TEST(Alu, RightShiftsCarryTheLastBitOut) {
+  FakeBoard b;
+  b.r(0) = 2;
+  b.run({0x0881} /* lsrs r1, r0, #2 */);
+  EXPECT_EQ(b.r(1), 0u);
+  EXPECT_EQ(b.cpu.state.apsr(), kZ | kC);  // bit 1 was the last
+}
+
 TEST(Alu, MovtKeepsTheLowHalf) {
   FakeBoard b;
   b.r(0) = 0x12345678;
@@ -246,6 +254,22 @@ TEST(Divide, RoundsTowardsZeroAndWraps) {
   EXPECT_EQ(b.r(7), 0u);  // by zero, not trapped
 }
 
+// div_min for a quotient of one bit, a cycle more for each four bits begun, div_max at most.
+TEST(Divide, TimeGrowsWithTheQuotient) {
+  const Timing timing;
+  const auto cycles = [&timing](uint32_t n, uint32_t m) {
+    FakeBoard b(&timing);
+    b.r(0) = n;
+    b.r(1) = m;
+    b.run({0xFBB0, 0xF2F1} /* udiv r2, r0, r1 */);
+    return b.cpu.now();
+  };
+  const Cycles least = cycles(1, 1);
+  EXPECT_EQ(cycles(0x80, 1), least + 2);  // 7 bits more
+  EXPECT_EQ(cycles(0x800, 0x80), least + 1);
+  EXPECT_EQ(cycles(0xFFFFFFFF, 1), least + timing.div_max - timing.div_min);
+}
+
 TEST(Divide, ByZeroTrapsWhenAskedTo) {
   FakeBoard b;
   b.system.division_traps = true;
@@ -255,6 +279,17 @@ TEST(Divide, ByZeroTrapsWhenAskedTo) {
   EXPECT_EQ(b.system.fault_cause, FaultCause::divide_by_zero);
   EXPECT_EQ(b.system.fault_pc, 0x102u);
   EXPECT_EQ(b.r(2), 99u);
+}
+
+TEST(It, HigherIsCarryAndNotZero) {
+  for (const uint32_t difference : {0u, 1u, 0xFFFFFFFFu}) {  // equal, higher, lower
+    FakeBoard b;
+    b.r(0) = 7 + difference;
+    b.run({0x2807, 0xBF88, 0x2101, 0xD800,
+           0x2201} /* cmp r0, #7; it hi; movhi r1, #1; bhi l; movs r2, #1; l: */);
+    EXPECT_EQ(b.r(1), difference == 1 ? 1u : 0u);
+    EXPECT_EQ(b.r(2), difference == 1 ? 0u : 1u);
+  }
 }
 
 TEST(It, ExecutesByCondition) {

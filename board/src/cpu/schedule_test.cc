@@ -88,6 +88,7 @@ TEST(Schedule, LoadsWaitForStoresToTheSameWord) {
   EXPECT_EQ(run({0x6048, 0x684A} /* str r0, [r1, #4]; ldr r2, [r1, #4] */).at, (Cycle{0, wait}));
   EXPECT_EQ(run({0x6048, 0x794A} /* str r0, [r1, #4]; ldrb r2, [r1, #5] */).at, (Cycle{0, wait}));
   EXPECT_EQ(run({0x6048, 0x688A} /* str r0, [r1, #4]; ldr r2, [r1, #8] */).at, (Cycle{0, 0}));
+  EXPECT_EQ(run({0x6048, 0x680A} /* str r0, [r1, #4]; ldr r2, [r1] */).at, (Cycle{0, 0}));
   EXPECT_EQ(run({0x6048, 0x3104, 0x684A} /* str r0, [r1, #4]; adds r1, #4; ldr r2, [r1, #4] */).at,
             (Cycle{0, 0, 2}));  // the address
 }
@@ -126,6 +127,8 @@ TEST(Schedule, Multiply) {
   EXPECT_EQ(run({0xFB01, 0xF002, 0x3001} /* mul r0, r1, r2; adds r0, #1 */).at, (Cycle{0, 2}));
   EXPECT_EQ(run({0xFB01, 0xF002, 0xFB04, 0x0305} /* mul r0, r1, r2; mla r3, r4, r5, r0 */).at,
             (Cycle{0, 1}));  // forwarded
+  EXPECT_EQ(run({0xFB01, 0xF002, 0xFB04, 0xF305} /* mul r0, r1, r2; mul r3, r4, r5 */).at,
+            (Cycle{0, 1}));  // one multiplier
 }
 
 TEST(Schedule, CompareAndBranchPair) {

@@ -107,6 +107,7 @@ TEST_F(CcmTest, CoreSourcesFollowTheirSelector) {
   EXPECT_EQ(hz(Clock::core), 120 * kMhz);
   poke(kCbcdr, (1u << 25) | (3u << 27) | (1u << 10));
   EXPECT_EQ(hz(Clock::core), 60 * kMhz);
+  EXPECT_EQ(hz(Clock::ipg), 60 * kMhz);  // IPG_PODF is 0 and has two bits
 }
 
 TEST_F(CcmTest, LocksAfterTheDataSheetsTime) {

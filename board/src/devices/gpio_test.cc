@@ -85,6 +85,7 @@ TEST_F(GpioTest, EdgesAndLevelsSetTheirFlags) {
   banks.set_input(3, 2, true);
   banks.set_input(3, 4, true);
   banks.set_input(3, 16, true);
+  banks.set_input(3, 3, true);  // not a falling edge
   EXPECT_EQ(peek(3, kIsr) & 0x1001F, 0x10017u);
 }
 
