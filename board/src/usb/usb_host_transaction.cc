@@ -12,10 +12,10 @@ namespace {
 
 constexpr unsigned kAttempts = 3;  // without an answer, 8.5: "error count"
 // A host waits 736 to 816 bit times at high speed, 16 to 18 at full speed (7.1.19.2); in ticks.
-constexpr uint64_t kHighTimeout = 816 / 8, kFullTimeout = 18 * 5;
+constexpr uint64_t kHighTimeout = 816 / 8, kFullTimeout = uint64_t{18} * 5;
 // A token (SYNC, PID, address and CRC) and the pause before it, as in usb_host_frame.cc.
 constexpr uint64_t kHighToken = 4 + 1 + 2, kHighPause = 12;
-constexpr uint64_t kFullToken = 4 * 40, kFullPause = 1 * 40;
+constexpr uint64_t kFullToken = uint64_t{4} * 40, kFullPause = 40;
 
 }  // namespace
 
