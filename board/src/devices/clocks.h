@@ -49,7 +49,8 @@ class Clocks {
   // REQUIRES: rates[core] > 0. Users are told in the order they were added; equal rates tell
   // nobody.
   void set(const Rates& rates, Cycles now);
-  void add_user(ClockUser& user) { users_.push_back(&user); }  // must outlive this
+  void add_user(ClockUser& user) { users_.push_back(&user); }  // outlives this, or is removed
+  void remove_user(ClockUser& user) { std::erase(users_, &user); }
   void snapshot(Snapshot& s) { s.field("rates", rates_); }
 
  private:

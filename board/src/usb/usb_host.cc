@@ -32,6 +32,8 @@ UsbHost::UsbHost(EventQueue& events, Clocks& clocks, UsbDeviceEnd& device,
   forget_pipes();
 }
 
+UsbHost::~UsbHost() { clocks_.remove_user(*this); }
+
 void UsbHost::after_clock_change(Cycles now) {
   ticks_.change(now, kTickHz, clocks_.hz(Clock::core));
   schedule_bus();

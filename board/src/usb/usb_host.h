@@ -77,6 +77,9 @@ class UsbHost final : public UsbHostEnd, private ClockUser {
  public:
   // All outlive this. Nothing is plugged in.
   UsbHost(EventQueue& events, Clocks& clocks, UsbDeviceEnd& device, const UsbHostProfile& profile);
+  ~UsbHost();
+  UsbHost(const UsbHost&) = delete;
+  UsbHost& operator=(const UsbHost&) = delete;
 
   const UsbHostProfile& profile() const { return profile_; }
   void set_listener(UsbHostListener* listener) { listener_ = listener; }
@@ -207,6 +210,7 @@ class UsbHost final : public UsbHostEnd, private ClockUser {
   void abandon(Cycles now);
   void finish_setup(Pipe& pipe, Handshake handshake);
   void finish_in(Pipe& pipe, Cycles now);
+  void spend(const Pipe& pipe, uint32_t size);
   void take_in(Pipe& pipe);
   void finish_out(Pipe& pipe, Handshake handshake, Cycles now);
   void finish_ping(Pipe& pipe, Handshake handshake, Cycles now);

@@ -68,8 +68,8 @@ gap_after_short_ns = 0          # no source
 gap_after_nak_ns = 1000         # no source
 completion_latency_ns = 10000   # no source
 completion_jitter_ns = 5000     # no source
-read_cost_ns = 25000            # 40,000 reads a second
-reads_end_at_short = 1          # the rate follows the frame size: one read a frame
+read_cost_ns = 25000            # 40,000 reads a second; 50000 gives the other column
+reads_end_at_short = 1          # no source: a read ends where a transfer ends
 )";
 
 struct Builtin {

@@ -13,7 +13,7 @@ namespace millrace::board {
 
 struct UsbHostProfile {
   // Bulk packets with data in a microframe at high speed, in thousandths; the fraction carries over
-  // to the next. 13 is what fits (USB 2.0 table 5-10).
+  // to the next. Zero-length packets do not count. 13 is what fits (USB 2.0 table 5-10).
   uint32_t packets_per_microframe_milli = 13000;
   uint32_t gap_after_short_ns = 0;     // on the endpoint, after a packet that ends a transfer early
   uint32_t gap_after_nak_ns = 0;       // on the endpoint, until it is asked again
