@@ -108,7 +108,7 @@ class Follower {
     loop_.difference = {.known = !compares, .in_register = true, .reg = i.rd, .slope = slope};
   }
 
-  const Timing timing_;
+  const Timing timing_{};
   std::array<int, kScoreboard> slopes_{};
   uint64_t written_ = 0;
   uint64_t read_first_ = 0;
