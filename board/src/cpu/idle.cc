@@ -26,7 +26,7 @@ namespace {
 constexpr uint32_t kCycleCounter = 0xE0001004;  // DWT_CYCCNT
 constexpr unsigned kMaxSteps = 96;
 constexpr Cycles kFirstInterval = 1024;
-constexpr Cycles kLastInterval = 256 * 1024;
+constexpr Cycles kLastInterval = Cycles{256} * 1024;
 
 using CounterArray = std::array<uint64_t, sizeof(CpuCounters) / sizeof(uint64_t)>;
 
