@@ -4,7 +4,7 @@
 // deadline, so that one run is like the next to the cycle.
 #include "cli/posix/board_endpoint.h"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <optional>
@@ -85,6 +85,9 @@ class Machine final : public host::Clock {
         return false;
       case StopReason::fault_loop:
         trouble_ = "does nothing but fault: " + stop.detail.substr(0, stop.detail.find('\n'));
+        return false;
+      case StopReason::asleep:
+        trouble_ = "the firmware has no USB serial port, and sleeps with nothing to wake it";
         return false;
       default:
         trouble_ = "the firmware ended";
@@ -231,7 +234,10 @@ Status take_option(const std::string& key, const std::string& value, Options* op
       return Status();
     }
     Result<std::string> text = read_text_file("host=" + value, value);
-    if (!text) return text.error();
+    if (!text) {
+      return wrong(fmt::format("neither a profile ({}) nor a file that can be read",
+                               fmt::join(names, ", ")));
+    }
     options->usb.profile_text = *text + '\n' + options->usb.profile_text;
     return Status();
   }
@@ -283,6 +289,9 @@ Result<std::unique_ptr<Endpoint>> make_board_endpoint(const std::string& rest) {
       return Error{ErrorCode::usage,
                    fmt::format("port {}: {}", printable(name), taken.error().message)};
     }
+  }
+  if (mark == 0 || rest.empty()) {
+    return Error{ErrorCode::usage, "port board: names no image (board:IMAGE?KEY=VALUE&...)"};
   }
   Result<board::Image> image = load_image(ImageOptions{rest.substr(0, mark), {}});
   if (!image) return image.error();
