@@ -4,7 +4,7 @@
 // deadline, so that one run is like the next to the cycle.
 #include "cli/posix/board_endpoint.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <optional>
@@ -14,6 +14,7 @@
 #include "cli/posix/board_image.h"
 #include "cli/posix/output_stream.h"
 #include "cli/posix/text_file.h"
+#include "cli/posix/usb_options.h"
 #include "cli/print.h"
 #include "cli/values.h"
 #include "millrace/board/board.h"
@@ -228,18 +229,8 @@ Status take_option(const std::string& key, const std::string& value, Options* op
     return Error{ErrorCode::usage, fmt::format("{}={}: {}", key, value, remedy)};
   };
   if (key == "host") {
-    const auto names = board::usb_profiles();
-    if (std::find(names.begin(), names.end(), value) != names.end()) {
-      options->usb.profile_name = value;
-      return Status();
-    }
-    Result<std::string> text = read_text_file("host=" + value, value);
-    if (!text) {
-      return wrong(fmt::format("neither a profile ({}) nor a file that can be read",
-                               fmt::join(names, ", ")));
-    }
-    options->usb.profile_text = *text + '\n' + options->usb.profile_text;
-    return Status();
+    const Status chosen = choose_usb_host(value, &options->usb);
+    return chosen ? chosen : wrong(chosen.error().message);
   }
   if (key == "timing") {
     Result<std::string> text = read_text_file("timing=" + value, value);
