@@ -12,3 +12,4 @@ fi
 echo "load average before: $(cut -d ' ' -f 1-3 /proc/loadavg 2>/dev/null || echo unknown)"
 "$build/bench/verify_speed"
 "$build/bench/serial_clients" "$rounds"
+"$build/bench/usb_ceiling" -n "$rounds"
