@@ -27,7 +27,7 @@ test: build/release/build.ninja
 	@ctest --test-dir build/release --output-on-failure -j $(JOBS)
 
 ## make bench         the figures of docs/benchmarking.md
-bench: build/release/build.ninja
+bench: build/release/build.ninja firmware
 	@cmake --build build/release -j $(JOBS)
 	@scripts/bench.sh build/release
 

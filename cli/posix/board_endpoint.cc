@@ -14,6 +14,7 @@
 #include "cli/posix/board_image.h"
 #include "cli/posix/output_stream.h"
 #include "cli/posix/text_file.h"
+#include "cli/posix/usb_options.h"
 #include "cli/print.h"
 #include "cli/values.h"
 #include "millrace/board/board.h"
@@ -85,6 +86,9 @@ class Machine final : public host::Clock {
         return false;
       case StopReason::fault_loop:
         trouble_ = "does nothing but fault: " + stop.detail.substr(0, stop.detail.find('\n'));
+        return false;
+      case StopReason::asleep:
+        trouble_ = "the firmware has no USB serial port, and sleeps with nothing to wake it";
         return false;
       default:
         trouble_ = "the firmware ended";
@@ -225,15 +229,8 @@ Status take_option(const std::string& key, const std::string& value, Options* op
     return Error{ErrorCode::usage, fmt::format("{}={}: {}", key, value, remedy)};
   };
   if (key == "host") {
-    const auto names = board::usb_profiles();
-    if (std::find(names.begin(), names.end(), value) != names.end()) {
-      options->usb.profile_name = value;
-      return Status();
-    }
-    Result<std::string> text = read_text_file("host=" + value, value);
-    if (!text) return text.error();
-    options->usb.profile_text = *text + '\n' + options->usb.profile_text;
-    return Status();
+    const Status chosen = choose_usb_host(value, &options->usb);
+    return chosen ? chosen : wrong(chosen.error().message);
   }
   if (key == "timing") {
     Result<std::string> text = read_text_file("timing=" + value, value);
@@ -283,6 +280,9 @@ Result<std::unique_ptr<Endpoint>> make_board_endpoint(const std::string& rest) {
       return Error{ErrorCode::usage,
                    fmt::format("port {}: {}", printable(name), taken.error().message)};
     }
+  }
+  if (mark == 0 || rest.empty()) {
+    return Error{ErrorCode::usage, "port board: names no image (board:IMAGE?KEY=VALUE&...)"};
   }
   Result<board::Image> image = load_image(ImageOptions{rest.substr(0, mark), {}});
   if (!image) return image.error();

@@ -19,6 +19,8 @@
 #include "cli/posix/output_stream.h"
 #include "cli/posix/text_file.h"
 #include "cli/posix/uart_ports.h"
+#include "cli/posix/usb_options.h"
+#include "cli/posix/usb_run.h"
 #include "cli/print.h"
 #include "cli/result_json.h"
 #include "cli/terminal.h"
@@ -40,8 +42,9 @@ namespace {
 constexpr double kDefaultSeconds = 10;
 constexpr double kMostSeconds = 1e6;
 constexpr auto kPtyWait = std::chrono::milliseconds(5);
-constexpr uint64_t kSliceNs = 1'000'000;  // between looks at Ctrl-C and PTYs
-constexpr uint64_t kSliceCycles = 600'000;
+constexpr uint64_t kSliceNs = 1'000'000;    // between looks at Ctrl-C and PTYs
+constexpr uint64_t kLiveSliceNs = 250'000;  // and at a serial port, for round trips
+constexpr auto kMostBehind = std::chrono::milliseconds(100);
 
 struct Options {
   ImageOptions image;
@@ -53,7 +56,7 @@ struct Options {
   std::string itm, trace;
   std::string timing_file;
   board::BoardOptions board;
-  std::optional<bool> real_time;  // empty: if a UART is a PTY
+  UsbOptions usb;
   bool stats = false;
   OutputOptions outputs;
 };
@@ -91,7 +94,10 @@ class Run {
   StopInfo simulate();
   Result<StopInfo> debug();
   bool time_is_up() const;
-  void keep_pace(std::chrono::steady_clock::time_point begun) const;
+  StopInfo run_slice();
+  bool exchange(bool is_asleep);
+  bool is_live() const { return uarts_.has_pty() || usb_.is_live(); }
+  void keep_pace(std::chrono::steady_clock::time_point* begun) const;
   bool is_over(std::chrono::steady_clock::time_point begun) const;
   int report(const StopInfo& stop);
   std::string sentence(const StopInfo& stop, int* code) const;
@@ -103,6 +109,7 @@ class Run {
   Colour colour_;
   UartPorts uarts_;
   board::Image image_;
+  UsbRun usb_;
   std::unique_ptr<Board> board_;
   OutputStream itm_, trace_file_;
   std::unique_ptr<board::TraceWriter> trace_;
@@ -138,6 +145,7 @@ Status Run::prepare() {
   board::ImageError error;
   board_ = Board::create(image_, board, &error);
   if (board_ == nullptr) return Error{ErrorCode::io, error.message};
+  if (const Status started = usb_.start(options_.usb, *board_, stderr); !started) return started;
   if (options_.stats) board_->start_profile();
   return options_.trace.empty() ? Status() : start_trace();
 }
@@ -163,11 +171,14 @@ bool Run::time_is_up() const {
   return seconds > 0 && static_cast<double>(board_->ns()) >= seconds * 1e9;
 }
 
-// Not ahead of the wall clock, where a person or a program looks on.
-void Run::keep_pace(std::chrono::steady_clock::time_point begun) const {
-  if (!options_.real_time.value_or(uarts_.has_pty())) return;
-  const auto due = begun + std::chrono::nanoseconds(board_->ns());
-  if (due > std::chrono::steady_clock::now()) std::this_thread::sleep_until(due);
+// Not ahead of the wall clock, where a person or a program looks on. A board that was stopped, or
+// is too much for this machine, does not race to catch up.
+void Run::keep_pace(std::chrono::steady_clock::time_point* begun) const {
+  if (!is_live()) return;
+  const auto due = *begun + std::chrono::nanoseconds(board_->ns());
+  const auto now = std::chrono::steady_clock::now();
+  if (due > now) std::this_thread::sleep_until(due);
+  if (now - due > kMostBehind) *begun += now - due;
 }
 
 // --seconds by the wall clock: for a board that sleeps until somebody types.
@@ -177,26 +188,42 @@ bool Run::is_over(std::chrono::steady_clock::time_point begun) const {
   return options_.cycles != 0 || (seconds > 0 && passed.count() >= seconds);
 }
 
+StopInfo Run::run_slice() {
+  const uint64_t now = board_->ns();
+  const uint64_t slice = usb_.is_live() ? kLiveSliceNs : kSliceNs;
+  const uint64_t end = std::min(now + slice, std::max(usb_.next_event_ns(), now + 1));
+  if (options_.cycles != 0) {
+    const double cycles = static_cast<double>(end - now) * static_cast<double>(board_->core_hz());
+    const auto most = static_cast<uint64_t>(std::ceil(cycles * 1e-9));
+    return board_->run_until(std::min(options_.cycles, board_->cycles() + most));
+  }
+  const double seconds = options_.seconds.value_or(kDefaultSeconds);
+  const double limit = seconds > 0 ? seconds * 1e9 : 9e18;
+  return board_->run_until_ns(std::min(static_cast<uint64_t>(limit), end));
+}
+
+// True: something happened to the USB cable.
+bool Run::exchange(bool is_asleep) {
+  uarts_.exchange([this](unsigned uart, uint8_t byte) { return board_->uart_input(uart, byte); });
+  return usb_.exchange(board_->ns(), is_asleep);
+}
+
 StopInfo Run::simulate() {
   catch_interrupt();
   const auto begun = std::chrono::steady_clock::now();
+  auto pace = begun;
   for (;;) {
-    StopInfo stop;
-    if (options_.cycles != 0) {
-      stop = board_->run_until(std::min(options_.cycles, board_->cycles() + kSliceCycles));
-    } else {
-      const double seconds = options_.seconds.value_or(kDefaultSeconds);
-      const double limit = seconds > 0 ? seconds * 1e9 : 9e18;
-      stop = board_->run_until_ns(std::min(static_cast<uint64_t>(limit), board_->ns() + kSliceNs));
-    }
-    uarts_.exchange([this](unsigned uart, uint8_t byte) { return board_->uart_input(uart, byte); });
-    if (interrupted() || itm_.failed() || trace_file_.failed()) return stop;
-    if (stop.reason == StopReason::asleep && uarts_.has_pty() && !is_over(begun)) {
+    const StopInfo stop = run_slice();
+    const bool is_asleep = stop.reason == StopReason::asleep;
+    const bool is_event = exchange(is_asleep);
+    if (interrupted() || itm_.failed() || trace_file_.failed() || usb_.failed()) return stop;
+    if (is_asleep && is_event) continue;
+    if (is_asleep && is_live() && !is_over(begun)) {
       std::this_thread::sleep_for(kPtyWait);  // somebody may still type
       continue;
     }
     if (stop.reason != StopReason::cycles || time_is_up()) return stop;
-    keep_pace(begun);
+    keep_pace(&pace);
   }
 }
 
@@ -208,9 +235,7 @@ Result<StopInfo> Run::debug() {
   gdb.on_listening = [](unsigned port) {
     write_now(stderr, fmt::format("millrace: waiting for gdb: target remote :{}\n", port));
   };
-  gdb.between = [this] {
-    uarts_.exchange([this](unsigned uart, uint8_t byte) { return board_->uart_input(uart, byte); });
-  };
+  gdb.between = [this] { exchange(false); };
   const Result<GdbOutcome> outcome = serve_gdb(*board_, gdb);
   if (!outcome) return outcome.error();
   return outcome->end == GdbEnd::stopped ? outcome->stop : StopInfo();
@@ -270,6 +295,7 @@ int Run::write_json(const StopInfo& stop, const std::string& text, int code) {
       document["board"]["uart_bytes"][fmt::format("LPUART{}", uart)] = uarts_.sent(uart);
     }
   }
+  if (usb_.is_there()) document["board"]["usb"] = usb_.to_json();
   const Status written = write_outputs(options_.outputs, document);
   return written ? code : worse(code, fail_output(written.error()));
 }
@@ -279,6 +305,7 @@ int Run::report(const StopInfo& stop) {
   const std::string text = sentence(stop, &code);
   if (interrupted()) code = kInterrupted;
   write_text(stderr, fmt::format("millrace: {}\n", text));
+  write_text(stderr, usb_.summary());
   const board::BoardStats stats = board_->stats();
   if (options_.stats) {
     print(out_, "\n{}", stats_report(image_, stats, board_->profile(), colour_));
@@ -320,6 +347,8 @@ int Run::run() {
   int code = report(stop);
   if (!finished) code = worse(code, fail(finished.error()));
   if (trace_ != nullptr) trace_->finish();
+  board_.reset();
+  if (const Status written = usb_.finish(); !written) code = worse(code, fail(written.error()));
   for (OutputStream* stream : {&itm_, &trace_file_}) {
     if (const Status closed = stream->close(); !closed) code = worse(code, fail(closed.error()));
   }
@@ -337,6 +366,8 @@ void add_board_run(Command parent, const Program& program) {
       "  millrace board run app.elf --until ready --stats\n"
       "  millrace board run app.elf --seconds 0 --uart 6=pty:/tmp/serial1\n"
       "  millrace board run app.elf --cycles 6M --json run.json\n"
+      "  millrace board run app.hex --usb pty=/tmp/teensy --seconds 0   a serial port for others\n"
+      "  millrace board run app.hex --usb host --usb-at 1s=suspend,2s=resume --pcap usb.pcapng\n"
       "  millrace board run app.elf --gdb 3333            then: gdb-multiarch app.elf\n"
       "                                                         -ex 'target remote :3333'\n"
       "Seconds and cycles are simulated; every figure is predicted, not measured.\n"
@@ -373,6 +404,7 @@ void add_board_run(Command parent, const Program& program) {
         return Status();
       },
       Repeats::yes);
+  add_usb_options(command, &options->usb);
   command.text("--itm", "FILE", "Write the bytes of ITM stimulus port 0", ValueKind::file,
                &options->itm);
   command.text("--trace", "FILE", "Write every block, miss and exception (spec/trace.md)",

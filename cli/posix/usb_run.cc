@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/posix/usb_run.h"
+
+#include <nlohmann/json.hpp>
+
+#include "cli/print.h"
+#include "cli/values.h"
+
+namespace millrace::cli {
+
+using board::UsbLinkCounts;
+using board::UsbSerialInfo;
+using host::Error;
+using host::ErrorCode;
+using host::Status;
+
+Status UsbRun::start(const UsbOptions& options, board::Board& board, std::FILE* report) {
+  if (options.place == UsbOptions::Place::none) {
+    if (options.capture.empty() && options.events.empty()) return Status();
+    return Error{ErrorCode::usage,
+                 "--pcap and --usb-at need a USB host (add --usb host or --usb pty)"};
+  }
+  board::UsbHostOptions host = options.host;
+  if (!options.capture.empty()) {
+    const Status opened = capture_.open("--pcap", options.capture);
+    if (!opened) return opened;
+    host.capture = [this](std::span<const uint8_t> bytes) { capture_.write(bytes); };
+  }
+  std::string problem;
+  usb_ = board.connect_usb(host, &problem);
+  if (usb_ == nullptr) return Error{ErrorCode::usage, "--host: " + problem};
+  events_ = options.events;
+  usb_->plug_in();
+  if (options.place != UsbOptions::Place::pty) return Status();
+  pty_ = std::make_unique<UsbPty>(*usb_, options.link, report);
+  return pty_->check();
+}
+
+uint64_t UsbRun::next_event_ns() const {
+  return next_ < events_.size() ? events_[next_].ns : UINT64_MAX;
+}
+
+bool UsbRun::exchange(uint64_t ns, bool is_asleep) {
+  if (usb_ == nullptr) return false;
+  bool is_event = false;
+  while (next_ < events_.size() && (ns >= events_[next_].ns || (is_asleep && !is_event))) {
+    perform(events_[next_++].action, *usb_);
+    is_event = true;
+  }
+  if (pty_ != nullptr) pty_->exchange(ns);
+  return is_event;
+}
+
+std::string UsbRun::summary() const {
+  if (usb_ == nullptr) return {};
+  const UsbLinkCounts counts = usb_->counts();
+  std::string text = "USB: ";
+  if (usb_->is_ready()) {
+    const UsbSerialInfo info = usb_->info();
+    text +=
+        fmt::format("serial port {:04x}:{:04x} \"{}\", {} speed", info.vendor_id, info.product_id,
+                    printable(info.product), info.high_speed ? "high" : "full");
+  } else {
+    text += usb_->problem().empty() ? "no serial port" : printable(usb_->problem());
+  }
+  text += fmt::format("; {} B in, {} B out, {}\n", grouped(counts.bytes_in),
+                      grouped(counts.bytes_out), plural(counts.resets, "reset"));
+  if (!usb_->is_ready()) return text;
+  for (const std::string& finding : usb_->info().findings) {
+    text += fmt::format("USB: {}\n", printable(finding));
+  }
+  return text;
+}
+
+Json UsbRun::to_json() const {
+  const UsbLinkCounts counts = usb_->counts();
+  Json json;
+  json["serial_port"] = usb_->is_ready();
+  json["problem"] = usb_->problem();
+  if (usb_->is_ready()) {
+    const UsbSerialInfo info = usb_->info();
+    json["vid"] = info.vendor_id;
+    json["pid"] = info.product_id;
+    json["manufacturer"] = info.manufacturer;
+    json["product"] = info.product;
+    json["serial_number"] = info.serial;
+    json["speed_mbit"] = info.high_speed ? 480 : 12;
+    json["findings"] = info.findings;
+  }
+  json["packets_in"] = counts.packets_in;
+  json["packets_out"] = counts.packets_out;
+  json["in_bytes"] = counts.bytes_in;
+  json["out_bytes"] = counts.bytes_out;
+  json["naks"] = counts.naks;
+  json["nyets"] = counts.nyets;
+  json["stalls"] = counts.stalls;
+  json["timeouts"] = counts.timeouts;
+  json["resets"] = counts.resets;
+  return json;
+}
+
+Status UsbRun::finish() {
+  pty_.reset();
+  usb_ = nullptr;
+  return capture_.close();
+}
+
+}  // namespace millrace::cli
