@@ -93,6 +93,7 @@ class Run {
   Status start_trace();
   StopInfo simulate();
   Result<StopInfo> debug();
+  double seconds() const;
   bool time_is_up() const;
   StopInfo run_slice();
   bool exchange(bool is_asleep);
@@ -165,16 +166,20 @@ Status Run::start_trace() {
   return Status();
 }
 
+// Simulated; 0: without end.
+double Run::seconds() const {
+  return options_.seconds.value_or(usb_.is_paced() ? 0 : kDefaultSeconds);
+}
+
 bool Run::time_is_up() const {
   if (options_.cycles != 0) return board_->cycles() >= options_.cycles;
-  const double seconds = options_.seconds.value_or(kDefaultSeconds);
-  return seconds > 0 && static_cast<double>(board_->ns()) >= seconds * 1e9;
+  return seconds() > 0 && static_cast<double>(board_->ns()) >= seconds() * 1e9;
 }
 
 // Not ahead of the wall clock, where a person or a program looks on. A board that was stopped, or
 // is too much for this machine, does not race to catch up.
 void Run::keep_pace(std::chrono::steady_clock::time_point* begun) const {
-  if (!is_live()) return;
+  if (!is_live() || usb_.is_paced()) return;
   const auto due = *begun + std::chrono::nanoseconds(board_->ns());
   const auto now = std::chrono::steady_clock::now();
   if (due > now) std::this_thread::sleep_until(due);
@@ -183,9 +188,8 @@ void Run::keep_pace(std::chrono::steady_clock::time_point* begun) const {
 
 // --seconds by the wall clock: for a board that sleeps until somebody types.
 bool Run::is_over(std::chrono::steady_clock::time_point begun) const {
-  const double seconds = options_.seconds.value_or(kDefaultSeconds);
   const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - begun;
-  return options_.cycles != 0 || (seconds > 0 && passed.count() >= seconds);
+  return options_.cycles != 0 || (seconds() > 0 && passed.count() >= seconds());
 }
 
 StopInfo Run::run_slice() {
@@ -197,8 +201,7 @@ StopInfo Run::run_slice() {
     const auto most = static_cast<uint64_t>(std::ceil(cycles * 1e-9));
     return board_->run_until(std::min(options_.cycles, board_->cycles() + most));
   }
-  const double seconds = options_.seconds.value_or(kDefaultSeconds);
-  const double limit = seconds > 0 ? seconds * 1e9 : 9e18;
+  const double limit = seconds() > 0 ? seconds() * 1e9 : 9e18;
   return board_->run_until_ns(std::min(static_cast<uint64_t>(limit), end));
 }
 
@@ -367,6 +370,7 @@ void add_board_run(Command parent, const Program& program) {
       "  millrace board run app.elf --seconds 0 --uart 6=pty:/tmp/serial1\n"
       "  millrace board run app.elf --cycles 6M --json run.json\n"
       "  millrace board run app.hex --usb pty=/tmp/teensy --seconds 0   a serial port for others\n"
+      "  millrace board run app.hex --usb usbip           its USB device, for a real Linux\n"
       "  millrace board run app.hex --usb host --usb-at 1s=suspend,2s=resume --pcap usb.pcapng\n"
       "  millrace board run app.elf --gdb 3333            then: gdb-multiarch app.elf\n"
       "                                                         -ex 'target remote :3333'\n"
@@ -374,8 +378,8 @@ void add_board_run(Command parent, const Program& program) {
       "Exit code 1 if the firmware faulted, did not boot, ended with an error or did not print\n"
       "the text of --until.");
   add_image_options(command, &options->image);
-  command.option("--seconds", "S", "Simulated seconds; 0 is without end (10)", ValueKind::text,
-                 [options](const std::string& text) {
+  command.option("--seconds", "S", "Simulated seconds; 0 is without end (10; 0 with --usb usbip)",
+                 ValueKind::text, [options](const std::string& text) {
                    const Result<double> seconds = parse_seconds(text);
                    if (!seconds) return Status(seconds.error());
                    options->seconds = *seconds;

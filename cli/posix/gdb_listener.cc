@@ -2,33 +2,24 @@
 // One thread: a piece of the run, a look at the sockets, and so on. A piece is 2 million cycles,
 // some 10 ms of this machine, so that gdb's Ctrl-C is answered at once while a look (one poll())
 // costs nothing against it. With the board at rest poll() waits.
-//
-// Only 127.0.0.1 is listened to: whoever can connect can read and change everything in the board.
 #include "cli/posix/gdb_listener.h"
 
-#include <arpa/inet.h>
-#include <fmt/core.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <array>
 #include <cerrno>
-#include <cstring>
 #include <span>
 #include <string>
 #include <utility>
 
+#include "cli/posix/local_socket.h"
 #include "millrace/board/gdb_server.h"
 
 namespace millrace::cli {
 
 using board::GdbServer;
 using board::GdbState;
-using host::Error;
-using host::ErrorCode;
 using host::Result;
 
 namespace {
@@ -37,68 +28,6 @@ constexpr uint64_t kPiece = 2'000'000;
 constexpr int kRestMs = 50;
 // Of gdb's bytes between two answers: bounds what an unread flood of questions can pile up.
 constexpr size_t kReceived = 4096;
-
-class Socket {
- public:
-  Socket() = default;
-  explicit Socket(int fd) : fd_(fd) {}
-  Socket(Socket&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  Socket& operator=(Socket&& other) noexcept {
-    if (this != &other) {
-      reset();
-      fd_ = std::exchange(other.fd_, -1);
-    }
-    return *this;
-  }
-  ~Socket() { reset(); }
-  int get() const { return fd_; }
-  bool valid() const { return fd_ >= 0; }
-  void reset() {
-    if (fd_ >= 0) ::close(std::exchange(fd_, -1));
-  }
-
- private:
-  int fd_ = -1;
-};
-
-Error listen_error(unsigned port, int code) {
-  const std::string what = fmt::format("listen on 127.0.0.1:{} for gdb: ", port);
-  if (code == EADDRINUSE) {
-    return {ErrorCode::busy,
-            what + "another program has the port (name another one, or 0 for any that is free)"};
-  }
-  if (code == EACCES) {
-    return {ErrorCode::permission,
-            what + "not permitted (name a port from 1024 on, or 0 for any that is free)"};
-  }
-  return {ErrorCode::io, what + std::strerror(code)};
-}
-
-Result<Socket> listen_on(unsigned port) {
-  if (port > 65535) {
-    return Error{ErrorCode::usage, fmt::format("gdb port {}: ports end at 65535", port)};
-  }
-  Socket socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (!socket.valid()) return listen_error(port, errno);
-  const int on = 1;  // a port whose last connection is in TIME_WAIT is free
-  ::setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_port = htons(static_cast<uint16_t>(port));
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  if (::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
-      ::listen(socket.get(), 4) != 0) {
-    return listen_error(port, errno);
-  }
-  return socket;
-}
-
-unsigned port_of(const Socket& socket) {
-  sockaddr_in address{};
-  socklen_t size = sizeof address;
-  if (::getsockname(socket.get(), reinterpret_cast<sockaddr*>(&address), &size) != 0) return 0;
-  return ntohs(address.sin_port);
-}
 
 class Session {
  public:
@@ -136,10 +65,8 @@ class Session {
   }
 
   void accept() {
-    Socket came(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    Socket came = accept_from(listener_);
     if (!came.valid() || client_.valid()) return;  // one at a time
-    const int on = 1;
-    ::setsockopt(came.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     client_ = std::move(came);
     pending_.clear();
     server_.connect();
@@ -188,7 +115,7 @@ class Session {
 }  // namespace
 
 Result<GdbOutcome> serve_gdb(board::Board& board, const GdbOptions& options) {
-  Result<Socket> listener = listen_on(options.port);
+  Result<Socket> listener = listen_locally(options.port, "gdb");
   if (!listener) return listener.error();
   if (options.on_listening) options.on_listening(port_of(*listener));
   return Session(board, options, std::move(*listener)).serve();

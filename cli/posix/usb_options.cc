@@ -8,6 +8,7 @@
 
 #include "cli/posix/text_file.h"
 #include "cli/print.h"
+#include "cli/values.h"
 
 namespace millrace::cli {
 
@@ -58,7 +59,9 @@ bool parse_seconds(std::string_view text, uint64_t* ns) {
   return value <= kMostSeconds * 1'000'000'000;
 }
 
-Status parse_place(const std::string& text, UsbOptions* options) {
+}  // namespace
+
+Status parse_usb_place(const std::string& text, UsbOptions* options) {
   const std::string kind = text.substr(0, text.find('='));
   const bool has_link = kind.size() < text.size();
   if (kind == "pty") {
@@ -66,14 +69,22 @@ Status parse_place(const std::string& text, UsbOptions* options) {
     options->link = has_link ? text.substr(kind.size() + 1) : "";
     if (!has_link || !options->link.empty()) return Status();
   }
+  if (kind == "usbip") {
+    options->place = UsbOptions::Place::usbip;
+    uint64_t port = 0;
+    const Status status =
+        has_link ? number_into(&port, Scale::count, 0, 65535)(text.substr(kind.size() + 1))
+                 : Status();
+    options->port = static_cast<unsigned>(port);
+    return status;
+  }
   if (text == "none" || text == "host") {
     options->place = text == "host" ? UsbOptions::Place::host : UsbOptions::Place::none;
     return Status();
   }
-  return Error{ErrorCode::usage, "give none, host, pty, or pty=LINK as in pty=/tmp/teensy"};
+  return Error{ErrorCode::usage,
+               "give none, host, pty, pty=LINK as in pty=/tmp/teensy, usbip, or usbip=PORT"};
 }
-
-}  // namespace
 
 Result<std::vector<UsbEvent>> parse_usb_events(const std::string& text) {
   std::vector<UsbEvent> events;
@@ -129,17 +140,27 @@ Status choose_usb_host(const std::string& text, board::UsbHostOptions* options) 
 }
 
 void add_usb_options(Command& command, UsbOptions* options) {
-  command.option("--usb", "none|host|pty[=LINK]",
+  command.option("--usb", "none|host|pty[=LINK]|usbip[=PORT]",
                  "host: plugged into a virtual host that opens no port; pty: the host's serial "
-                 "port, for any program, in wall-clock time; LINK leads to it while it is there "
-                 "(none)",
+                 "port, for any program, in wall-clock time; LINK leads to it while it is there; "
+                 "usbip: for a real Linux, at 127.0.0.1 (none)",
                  ValueKind::text,
-                 [options](const std::string& text) { return parse_place(text, options); });
+                 [options](const std::string& text) { return parse_usb_place(text, options); });
   command.option("--host", "PROFILE",
                  "Pace of the USB host: ideal, xhci-desktop, xhci-laptop, windows-serial, or a "
                  "file of lines `name = value` (xhci-desktop)",
                  ValueKind::text, [options](const std::string& text) {
                    return choose_usb_host(text, &options->host);
+                 });
+  command.option("--pace", "free|wall",
+                 "Of --usb usbip: free, as fast as it can while bytes move, else as the wall "
+                 "clock; wall, never ahead of that (free)",
+                 ValueKind::text, [options](const std::string& text) {
+                   if (text != "free" && text != "wall") {
+                     return Status(Error{ErrorCode::usage, "give free or wall"});
+                   }
+                   options->pace = text == "free" ? Pace::free : Pace::wall;
+                   return Status();
                  });
   command.text("--pcap", "FILE", "Write what the host's USB driver sees, as usbmon would (pcapng)",
                ValueKind::file, &options->capture);

@@ -13,6 +13,12 @@
 
 namespace millrace::cli {
 
+// How the board's time goes while a USB/IP client may come.
+enum class Pace : uint8_t {
+  free,  // as fast as it can while bytes move, so that the client decides; else as the wall clock
+  wall,  // never ahead of the wall clock
+};
+
 enum class UsbAction : uint8_t { plug, unplug, suspend, resume, reset };
 
 struct UsbEvent {
@@ -25,18 +31,24 @@ struct UsbEvent {
 host::Result<std::vector<UsbEvent>> parse_usb_events(const std::string& text);
 void perform(UsbAction action, board::UsbSerialPort& usb);
 
+struct UsbOptions;
+// What --usb says: none, host, pty[=LINK], usbip[=PORT]. Errors: usage.
+host::Status parse_usb_place(const std::string& text, UsbOptions* options);
+
 // The name of a built-in profile, or a file with lines `name = value`. Errors: usage.
 host::Status choose_usb_host(const std::string& text, board::UsbHostOptions* options);
 
 struct UsbOptions {
-  enum class Place : uint8_t { none, host, pty } place = Place::none;
-  std::string link;  // pty: a symbolic link to keep, or empty
+  enum class Place : uint8_t { none, host, pty, usbip } place = Place::none;
+  std::string link;        // pty: a symbolic link to keep, or empty
+  unsigned port = 0;       // usbip: 0: any that is free
+  Pace pace = Pace::free;  // usbip
   board::UsbHostOptions host;
   std::string capture;  // a file, or empty
   std::vector<UsbEvent> events;
 };
 
-// --usb, --host, --pcap, --usb-at. `options` must outlive CommandLine::run().
+// --usb, --host, --pace, --pcap, --usb-at. `options` must outlive CommandLine::run().
 void add_usb_options(Command& command, UsbOptions* options);
 
 }  // namespace millrace::cli

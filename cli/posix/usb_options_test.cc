@@ -61,6 +61,20 @@ TEST(UsbOptions, AThousandEventsAtMost) {
   EXPECT_FALSE(parse_usb_events(text + ",1=reset"));
 }
 
+TEST(UsbOptions, UsbIpIsWithOrWithoutAPort) {
+  UsbOptions options;
+  EXPECT_TRUE(parse_usb_place("usbip", &options));
+  EXPECT_EQ(options.place, UsbOptions::Place::usbip);
+  EXPECT_EQ(options.port, 0u);
+  EXPECT_TRUE(parse_usb_place("usbip=3240", &options));
+  EXPECT_EQ(options.port, 3240u);
+  for (const char* wrong : {"", "usbi", "usbip=", "usbip=65536", "usbip=-1", "usbip=x", "serial"}) {
+    const host::Status status = parse_usb_place(wrong, &options);
+    ASSERT_FALSE(status) << wrong;
+    EXPECT_EQ(status.error().code, host::ErrorCode::usage) << wrong;
+  }
+}
+
 TEST(UsbOptions, AHostIsAProfileOrAFile) {
   board::UsbHostOptions options;
   EXPECT_TRUE(choose_usb_host("xhci-laptop", &options));

@@ -43,7 +43,7 @@ class UsbPty {
   int watch_ = -1;  // inotify at the slave; -1: there is none
   unsigned users_ = 0;
   bool was_released_ = false;  // the last of them closed it, and maybe another one opened it since
-  std::string path_;  // of the slave
+  std::string path_;           // of the slave
   bool is_broken_ = false;
   bool is_open_ = false;    // a program has it, or has closed it and its last bytes are under way
   uint64_t closed_ns_ = 0;  // when that was; 0: it has it

@@ -20,12 +20,17 @@ Status UsbRun::start(const UsbOptions& options, board::Board& board, std::FILE* 
     return Error{ErrorCode::usage,
                  "--pcap and --usb-at need a USB host (add --usb host or --usb pty)"};
   }
+  if (options.place == UsbOptions::Place::usbip && !options.events.empty()) {
+    return Error{ErrorCode::usage,
+                 "--usb-at does not go with --usb usbip: the client attaches and detaches"};
+  }
   board::UsbHostOptions host = options.host;
   if (!options.capture.empty()) {
     const Status opened = capture_.open("--pcap", options.capture);
     if (!opened) return opened;
     host.capture = [this](std::span<const uint8_t> bytes) { capture_.write(bytes); };
   }
+  if (options.place == UsbOptions::Place::usbip) return serve(options, host, board, report);
   std::string problem;
   usb_ = board.connect_usb(host, &problem);
   if (usb_ == nullptr) return Error{ErrorCode::usage, "--host: " + problem};
@@ -36,11 +41,32 @@ Status UsbRun::start(const UsbOptions& options, board::Board& board, std::FILE* 
   return pty_->check();
 }
 
+Status UsbRun::serve(const UsbOptions& options, const board::UsbHostOptions& host,
+                     board::Board& board, std::FILE* report) {
+  std::string problem;
+  exported_ = board.export_usb(host, &problem);
+  if (exported_ == nullptr) return Error{ErrorCode::usage, "--host: " + problem};
+  exported_->plug_in();
+  listener_ = std::make_unique<UsbIpListener>(*exported_, options.pace);
+  report_ = report;
+  const Status listening = listener_->listen(options.port);
+  if (!listening) return listening;
+  write_now(report, fmt::format("millrace: USB device: usbip --tcp-port {} attach -r 127.0.0.1 "
+                                "-b 1-1\n",
+                                listener_->port()));
+  return Status();
+}
+
 uint64_t UsbRun::next_event_ns() const {
   return next_ < events_.size() ? events_[next_].ns : UINT64_MAX;
 }
 
 bool UsbRun::exchange(uint64_t ns, bool is_asleep) {
+  if (listener_ != nullptr) {
+    listener_->exchange(ns, is_asleep);
+    const std::string problem = listener_->take_problem();
+    if (!problem.empty()) write_text(report_, fmt::format("millrace: {}\n", problem));
+  }
   if (usb_ == nullptr) return false;
   bool is_event = false;
   while (next_ < events_.size() && (ns >= events_[next_].ns || (is_asleep && !is_event))) {
@@ -52,6 +78,12 @@ bool UsbRun::exchange(uint64_t ns, bool is_asleep) {
 }
 
 std::string UsbRun::summary() const {
+  if (exported_ != nullptr) {
+    const board::UsbIpPortCounts counts = exported_->counts();
+    return fmt::format("USB/IP: {}, {}; {} B in, {} B out\n", plural(counts.imports, "import"),
+                       plural(counts.transfers, "transfer"), grouped(counts.bytes_in),
+                       grouped(counts.bytes_out));
+  }
   if (usb_ == nullptr) return {};
   const UsbLinkCounts counts = usb_->counts();
   std::string text = "USB: ";
@@ -102,6 +134,8 @@ Json UsbRun::to_json() const {
 Status UsbRun::finish() {
   pty_.reset();
   usb_ = nullptr;
+  listener_.reset();
+  exported_ = nullptr;
   return capture_.close();
 }
 

@@ -214,6 +214,17 @@ UsbSerialPort* Rt1062Board::connect_usb(const UsbHostOptions& options, std::stri
   return usb_.get();
 }
 
+UsbIpPort* Rt1062Board::export_usb(const UsbHostOptions& options, std::string* error) {
+  UsbHostProfile profile;
+  *error = make_host_profile(options, &profile);
+  if (!error->empty()) return nullptr;
+  UsbOtg& device = peripherals_.usb(1);
+  usb_ip_ = std::make_unique<UsbIpLink>(
+      events_, clocks_, device, [&device](UsbHostEnd* host) { device.set_host(host); }, profile,
+      options);
+  return usb_ip_.get();
+}
+
 BoardStats Rt1062Board::stats() const {
   const auto kind = [](Memory memory) { return static_cast<size_t>(memory); };
   const MemoryCounts& counts = memory_.counts();

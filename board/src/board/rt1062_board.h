@@ -11,6 +11,7 @@
 #include "board/peripherals.h"
 #include "board/semihosting.h"
 #include "board/unknown_registers.h"
+#include "board/usb_ip_link.h"
 #include "board/usb_link.h"
 #include "core/device.h"
 #include "core/event_queue.h"
@@ -37,6 +38,7 @@ class Rt1062Board final : public Board, private DeviceHost, private ClockUser {
   void reset() override;
   bool uart_input(unsigned uart, uint8_t byte) override;
   UsbSerialPort* connect_usb(const UsbHostOptions& options, std::string* error) override;
+  UsbIpPort* export_usb(const UsbHostOptions& options, std::string* error) override;
   uint64_t cycles() const override { return cpu_.now(); }
   uint64_t ns() const override { return nanoseconds_.count(cpu_.now()); }
   uint64_t core_hz() const override { return clocks_.hz(Clock::core); }
@@ -97,6 +99,7 @@ class Rt1062Board final : public Board, private DeviceHost, private ClockUser {
   UnknownRegisters unknown_;
   Peripherals peripherals_;
   std::unique_ptr<UsbLink> usb_;
+  std::unique_ptr<UsbIpLink> usb_ip_;
   std::unique_ptr<BlockProfile> profile_;
   TraceSink* trace_ = nullptr;
   bool stop_requested_ = false;

@@ -22,15 +22,20 @@ std::string make_host_profile(const UsbHostOptions& options, UsbHostProfile* pro
   return problem;
 }
 
+std::unique_ptr<UsbCapture> make_usb_capture(const UsbHostOptions& options) {
+  if (!options.capture) return nullptr;
+  return std::make_unique<UsbCapture>(
+      UsbCaptureOptions{.urbs = options.capture_urbs, .packets = options.capture_packets},
+      options.capture);
+}
+
 UsbLink::UsbLink(EventQueue& events, Clocks& clocks, UsbOtg& device, const UsbHostProfile& profile,
                  const UsbHostOptions& options)
-    : device_(device), host_(events, clocks, device, profile), acm_(host_) {
-  if (options.capture) {
-    capture_ = std::make_unique<UsbCapture>(
-        UsbCaptureOptions{.urbs = options.capture_urbs, .packets = options.capture_packets},
-        options.capture);
-    host_.set_monitor(capture_.get());
-  }
+    : device_(device),
+      capture_(make_usb_capture(options)),
+      host_(events, clocks, device, profile),
+      acm_(host_) {
+  host_.set_monitor(capture_.get());
   device_.set_host(&host_);
 }
 

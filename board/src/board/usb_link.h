@@ -45,6 +45,9 @@ class UsbLink final : public UsbSerialPort {
   CdcAcmHost acm_;
 };
 
+// Null if the options ask for none.
+std::unique_ptr<UsbCapture> make_usb_capture(const UsbHostOptions& options);
+
 // The profile of the options. Empty, or one sentence.
 std::string make_host_profile(const UsbHostOptions& options, UsbHostProfile* profile);
 

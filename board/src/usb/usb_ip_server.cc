@@ -105,6 +105,7 @@ void UsbIpServer::fail(std::string problem) {
 bool UsbIpServer::import_without_request() {
   if (!enumerator_.is_ready() || is_imported_ || !problem_.empty()) return false;
   is_imported_ = true;
+  ++counts_.imports;
   expect(State::header, kHeaderBytes);
   return true;
 }
@@ -229,6 +230,7 @@ void UsbIpServer::import() {
   put_operation(kRepImport, 0);
   put_device();
   is_imported_ = true;
+  ++counts_.imports;
   expect(State::header, kHeaderBytes);
 }
 

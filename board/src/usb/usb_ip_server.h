@@ -19,6 +19,7 @@
 namespace millrace::board {
 
 struct UsbIpCounts {
+  uint64_t imports = 0;                  // by clients that took the device
   uint64_t submitted = 0;                // CMD_SUBMIT
   uint64_t refused = 0;                  // of these, never given to the bus
   uint64_t unlinked = 0;                 // CMD_UNLINK

@@ -10,6 +10,7 @@
 
 #include "millrace/board/image.h"
 #include "millrace/board/trace.h"
+#include "millrace/board/usb_ip.h"
 #include "millrace/board/usb_serial.h"
 
 namespace millrace::board {
@@ -117,6 +118,8 @@ class Board {
   // The USB host with its serial port at the board's USB1, unplugged at first. Null and *error if
   // the profile is wrong. Owned by the board; once only. Snapshots do not hold it.
   virtual UsbSerialPort* connect_usb(const UsbHostOptions& options, std::string* error) = 0;
+  // Instead of connect_usb(): the host with the device exported over USB/IP. Likewise.
+  virtual UsbIpPort* export_usb(const UsbHostOptions& options, std::string* error) = 0;
   virtual uint64_t cycles() const = 0;
   virtual uint64_t ns() const = 0;
   virtual uint64_t core_hz() const = 0;

@@ -72,6 +72,7 @@ class FakeGdbBoard final : public Board {
   void start_profile() override {}
   void start_trace(TraceSink*) override {}
   UsbSerialPort* connect_usb(const UsbHostOptions&, std::string*) override { return nullptr; }
+  UsbIpPort* export_usb(const UsbHostOptions&, std::string*) override { return nullptr; }
   std::vector<ProfileEntry> profile() const override { return {}; }
   uint64_t trace_digest() const override { return 0; }
   std::vector<uint8_t> save() override { return {}; }

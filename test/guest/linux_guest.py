@@ -1,0 +1,202 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A real Linux kernel drives the virtual board's USB with its own drivers.
+
+linux_guest.py MILLRACE GUEST_ATTACH GUEST_USBMON [IMAGE]
+
+The board runs here and exports its device over USB/IP; Debian's kernel in QEMU imports it with
+vhci_hcd, cdc_acm binds, and the program measures /dev/ttyACM0 in there, before and after a replug.
+init.sh is what the guest does, this is what must come of it. No time is looked at.
+"""
+import io
+import json
+import pathlib
+import re
+import select
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tarfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+from e2e import DEADLINE_S, MILLRACE, SOURCE, have, read_line, temporary_folder, validate  # noqa: E402
+from guest_image import Missing, initramfs, kernel  # noqa: E402
+
+HERE = pathlib.Path(__file__).resolve().parent
+IMAGE = SOURCE / "build/arm/firmware/ports/rt1062/usb_stream_itcm.hex"
+GUEST_S = 240
+MEMORY_MB = 384
+
+
+class Board:
+    """`millrace board run IMAGE --usb usbip` as long as the block lasts."""
+
+    def __init__(self, image):
+        self.process = subprocess.Popen([MILLRACE, "board", "run", image, "--usb", "usbip"],
+                                        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                        stderr=subprocess.PIPE)
+
+    def __enter__(self):
+        said = read_line(self.process.stderr)
+        found = re.fullmatch(r"millrace: USB device: usbip --tcp-port (\d+) attach -r 127\.0\.0\.1 "
+                             r"-b 1-1", said)
+        assert found, said
+        self.port = int(found[1])
+        return self
+
+    def __exit__(self, *_):
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.communicate(timeout=DEADLINE_S)
+
+    def end(self):
+        self.process.send_signal(signal.SIGINT)
+        out, err = self.process.communicate(timeout=DEADLINE_S)
+        assert self.process.returncode == 130, (self.process.returncode, out, err)
+        return out.decode(), err.decode()
+
+
+def boot(folder, kernel_folder, usbip_port):
+    """Runs the guest to its end; what it left in /out as {name: bytes}."""
+    with socket.create_server(("127.0.0.1", 0)) as results:
+        append = ("console=ttyS0 quiet loglevel=4 nokaslr mitigations=off panic=-1 "
+                  f"USBIP_PORT={usbip_port} RESULTS_PORT={results.getsockname()[1]}")
+        qemu = subprocess.Popen(
+            ["timeout", "-k", "5", str(GUEST_S), "qemu-system-x86_64", "-nodefaults", "-no-reboot",
+             "-display", "none", "-serial", "stdio", "-m", str(MEMORY_MB), "-accel", "tcg",
+             "-machine", "q35", "-cpu", "Nehalem", "-kernel", kernel_folder / "vmlinux",
+             "-initrd", folder / "initramfs", "-append", append,
+             "-netdev", "user,id=n0", "-device", "e1000,netdev=n0"],
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        console, archive, connection = b"", b"", None
+        try:
+            while True:
+                sources = [qemu.stdout, connection or results]
+                ready, _, _ = select.select(sources, [], [])
+                if qemu.stdout in ready:
+                    piece = qemu.stdout.read1(65536)
+                    if not piece:
+                        break
+                    console += piece
+                if results in ready:
+                    connection, _ = results.accept()
+                elif connection in ready:
+                    archive += (piece := connection.recv(65536))
+                    if not piece:
+                        connection.close()
+                        connection = results
+        finally:
+            if qemu.poll() is None:
+                qemu.kill()
+            qemu.wait(DEADLINE_S)
+    text = console.decode(errors="replace")
+    assert "guest: done" in text and archive, f"the guest did not come to its end:\n{text}"
+    out = {}
+    with tarfile.open(fileobj=io.BytesIO(archive)) as files:
+        for member in files:
+            if member.isfile():
+                out[pathlib.PurePath(member.name).name] = files.extractfile(member).read()
+    return out
+
+
+def check_steps(out):
+    # The doctor finds that this is no real cable; what else, check_doctor() looks at.
+    expected = {"modules": 0, "network": 0, "attach": 0, "device": 0, "doctor": 1, "bench_in": 0,
+                "usbmon": 0, "bench_out": 0, "detach": 0, "reattach": 0, "bench_again": 0}
+    for name, code in expected.items():
+        text = out.get(f"{name}.txt", b"").decode(errors="replace")
+        was = out.get(f"{name}.code", b"nothing").decode().strip()
+        assert was == str(code), (f"{name}: exit {was}, not {code}:\n{text}\n"
+                                  f"{out.get('dmesg.txt', b'').decode(errors='replace')[-3000:]}")
+
+
+def check_device(text):
+    lines = text.splitlines()
+    for line in ("idVendor 16c0", "idProduct 0483", "speed 480", "bConfigurationValue 1"):
+        assert line in lines, f"no {line!r}:\n{text}"
+    assert lines.count("driver cdc_acm") == 2, f"two interfaces for cdc_acm:\n{text}"
+
+
+def check_doctor(text):
+    problems = re.findall(r"^ +PROBLEM (\w+)", text, re.M)
+    assert problems == ["usbip"], f"{problems}:\n{text}"
+    for part in ("ok      exists", "16c0:0483", "ok      speed: 480", "ok      driver: cdc_acm"):
+        assert part in text, f"no {part!r}:\n{text}"
+
+
+def check_bench(content, direction, frames):
+    """Every frame came, every byte was compared, none was wrong. Returns the run."""
+    document = validate(json.loads(content))
+    run, = document["runs"]
+    size = frames * run["settings"]["frame_size"]
+    assert run["end"] == "complete" and not run["failed"] and run["frames"] == frames, run
+    assert not run["faults"] and run["port"]["driver"] == "cdc_acm", run
+    counters = run["device"]["counters"]
+    if direction == "in":
+        verified = run["totals"]["verified_bytes"]
+        assert (counters["in_accepted_bytes"], counters["in_discarded_bytes"]) == (size, 0), counters
+    else:
+        verified = counters["out_verified_bytes"]
+        assert counters["out_faults"] == 0, counters
+    assert verified == size, f"{direction}: {verified} of {size} bytes verified"
+    return run
+
+
+def check_capture(path, run):
+    """The kernel's own account of the bus, read by tshark."""
+    fields = ["urb_type", "transfer_type", "endpoint_address", "urb_len", "urb_status", "idVendor",
+              "setup.bRequest", "bConfigurationValue"]
+    words = ["tshark", "-r", path, "-T", "fields", "-E", "separator=,"]
+    for field in fields:
+        words += ["-e", f"usb.{field}"]
+    text = subprocess.run(words, check=True, capture_output=True, text=True).stdout
+    rows = [dict(zip(fields, line.split(","))) for line in text.splitlines()]
+    assert any(row["idVendor"] == "0x16c0" for row in rows), "no device descriptor"
+    assert any((row["setup.bRequest"], row["bConfigurationValue"]) == ("9", "1") for row in rows), \
+        "no SET_CONFIGURATION"
+    done = [row for row in rows if row["urb_type"] == "'C'" and row["transfer_type"] == "0x03"]
+    # Bulk transfers end well, or because the port was closed (-ENOENT).
+    statuses = {row["urb_status"] for row in done}
+    assert statuses <= {"0", "-2"}, f"bulk transfers ended with {statuses}"
+    moved = sum(int(row["urb_len"]) for row in done
+                if row["endpoint_address"] == "0x84" and row["urb_status"] == "0")
+    assert moved >= run["totals"]["verified_bytes"], f"{moved} bytes on the bus: {run['totals']}"
+    assert max(int(row["urb_len"]) for row in done) == 1024, "cdc_acm reads two packets at once"
+    print(f"usbmon: {len(rows)} events, {moved} bytes in")
+
+
+def main():
+    image = sys.argv[4] if len(sys.argv) > 4 else IMAGE
+    for program in ("qemu-system-x86_64", "tshark"):
+        if not have(program):
+            raise Missing(f"no {program} (run: scripts/packages.sh test)")
+    cache = SOURCE / "build/guest"
+    kernel_folder = kernel(cache)
+    last = cache / "last"  # what the guest left, to look at after a failure
+    shutil.rmtree(last, ignore_errors=True)
+    last.mkdir()
+    with temporary_folder() as name, Board(image) as board:
+        folder = pathlib.Path(name)
+        initramfs(folder / "initramfs", kernel_folder, HERE / "init.sh", [MILLRACE, *sys.argv[2:4]])
+        out = boot(folder, kernel_folder, board.port)
+        for file, content in out.items():
+            (last / file).write_bytes(content)
+        console, _ = board.end()
+    check_steps(out)
+    check_device(out["device.txt"].decode())
+    check_doctor(out["doctor.txt"].decode())
+    run = check_bench(out["bench_in.json"], "in", 1024)
+    check_bench(out["bench_out.json"], "out", 256)
+    check_bench(out["bench_again.json"], "in", 256)
+    check_capture(last / "usbmon.pcap", run)
+    # The firmware saw two plugs: enumerated by the board's host, then configured by the guest.
+    if image == IMAGE:
+        events = re.findall(r"usb: (detached|configured)", console)
+        assert events == ["configured", "configured", "detached"] * 2, console
+
+
+try:
+    main()
+except Missing as missing:
+    sys.exit(f"the guest cannot be made: {missing}")
