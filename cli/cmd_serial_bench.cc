@@ -31,6 +31,7 @@ struct Runs {
   std::vector<double> rates;       // of those that passed
   size_t count = 0;
   size_t failed = 0;
+  size_t cut_short = 0;  // neither passed nor failed
   int code = kOk;
   Json json = Json::array();
 };
@@ -43,7 +44,9 @@ bool ends_series(RunEnd end) {
 
 void take(Runs& runs, const RunResult& result) {
   ++runs.count;
-  if (result.failed()) {
+  if (cut_short(result)) {
+    ++runs.cut_short;
+  } else if (result.failed()) {
     ++runs.failed;
     if (runs.failed == 1 && runs.count > 1) runs.details.push_back(result);
   } else {
@@ -57,8 +60,12 @@ void take(Runs& runs, const RunResult& result) {
 void print_series(std::FILE* out, const Runs& runs, const Colour& colour) {
   const Statistics rate = statistics_of(runs.rates);
   std::string line = fmt::format("{} of {} failed", runs.failed, plural(runs.count, "run"));
-  if (rate.count != 0) {
-    line += fmt::format("; of the others {} +- {} MB/s (mean +- SD), min {}, max {}",
+  if (runs.cut_short != 0) line += fmt::format(", {} interrupted", runs.cut_short);
+  if (rate.count == 1) {
+    line += fmt::format("; {} passed with {} MB/s", runs.count == 1 ? "it" : "one",
+                        megabytes_per_s(rate.mean));
+  } else if (rate.count != 0) {
+    line += fmt::format("; of those that passed {} +- {} MB/s (mean +- SD), min {}, max {}",
                         megabytes_per_s(rate.mean), megabytes_per_s(rate.deviation),
                         megabytes_per_s(rate.min), megabytes_per_s(rate.max));
   }
@@ -89,7 +96,9 @@ int run(const Options& options, const Invocation& invocation) {
       bar.clear();
       if (options.repeat > 1) {
         write_now(out, fmt::format("run {:>3}  {}  {}\n", i + 1,
-                                   result.value().failed() ? "FAILED" : "ok",
+                                   cut_short(result.value()) ? "interrupted"
+                                   : result.value().failed() ? "FAILED"
+                                                             : "ok",
                                    rate_sentence(result.value())));
       }
       if (ends_series(result.value().end)) break;

@@ -37,6 +37,9 @@ void print_sweep(std::FILE* out, const SweepResult& sweep) {
   print(out, "\n{}{}\n{}", sweep_table(sweep).text(), kLegend, sweep_details(sweep).text());
   const std::string failures = sweep_failures(sweep);
   if (!failures.empty()) print(out, "\n{}\n{}", colour.bad("failed"), failures);
+  if (!sweep.interrupted.empty()) {
+    print(out, "\n{}\n", wrap(printable(sweep.interrupted) + "; not counted", 100, 4));
+  }
 }
 
 int run(const Options& options, const Invocation& invocation) {

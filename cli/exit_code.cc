@@ -41,6 +41,10 @@ int exit_code(const host::RunResult& result) {
   }
 }
 
+bool cut_short(const host::RunResult& result) {
+  return result.verdict.kind == host::VerdictKind::interrupted;
+}
+
 int worse(int a, int b) {
   for (const int code : {kInterrupted, kGone, kUsage, kFailed}) {
     if (a == code || b == code) return code;

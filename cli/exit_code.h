@@ -17,6 +17,8 @@ inline constexpr int kInterrupted = 130;
 int exit_code(const host::Error& error);
 // Of a finished run.
 int exit_code(const host::RunResult& result);
+// The user ended it (Ctrl-C) and it had no fault until then: it neither passed nor failed.
+bool cut_short(const host::RunResult& result);
 // Of several runs: interrupted, then gone, then failed, then ok.
 int worse(int a, int b);
 

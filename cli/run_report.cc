@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "cli/exit_code.h"
 #include "cli/fault_text.h"
 #include "cli/print.h"
 #include "cli/table.h"
@@ -235,9 +236,12 @@ std::string rate_sentence(const RunResult& result) {
 std::string run_report(const RunResult& result, const Colour& colour) {
   const uint64_t verified = result.in_bytes + result.out_bytes;
   std::string out = colour.strong(rate_sentence(result)) + '\n';
-  const std::string verdict = wrap(
-      fmt::format("{}: {}", result.failed() ? "FAILED" : "ok", printable(result.verdict.sentence)),
-      kWidth, 0);
+  const std::string verdict = wrap(fmt::format("{}{}",
+                                               cut_short(result) ? ""  // its sentence says so
+                                               : result.failed() ? "FAILED: "
+                                                                 : "ok: ",
+                                               printable(result.verdict.sentence)),
+                                   kWidth, 0);
   out += (result.failed() ? colour.bad(verdict) : colour.good(verdict)) + "\n\n";
   out += row("port", port_line(result.port));
   if (!result.transport_settings.empty()) out += row("", result.transport_settings);

@@ -196,11 +196,6 @@ class Soak {
     finish(result.value());
   }
 
-  // By Ctrl-C, without a fault until then.
-  static bool cut_short(const RunResult& result) {
-    return result.verdict.kind == VerdictKind::interrupted;
-  }
-
   void finish(const RunResult& result) {
     if (cut_short(result)) phase_.status = SoakStatus::interrupted;
     if (!result_.port) result_.port = result.port;

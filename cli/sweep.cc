@@ -58,7 +58,12 @@ bool run_cell(host::Endpoint& endpoint, const SweepPlan& plan, const Runner& run
   }
   if (!sweep.first) sweep.first = result.value();
   if (!sweep.port) sweep.port = result->port;
-  cell.runs.push_back(summary_of(result.value()));
+  if (cut_short(result.value())) {
+    sweep.interrupted = fmt::format("{} B, ack {}: {}", grouped(cell.frame_size),
+                                    ack_name(cell.window_frames), result->verdict.sentence);
+  } else {
+    cell.runs.push_back(summary_of(result.value()));
+  }
   sweep.code = worse(sweep.code, exit_code(result.value()));
   return !ends_sweep(result->end);
 }

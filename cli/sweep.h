@@ -56,6 +56,9 @@ struct SweepResult {
   std::optional<host::PortIdentity> port;  // as the first run saw it
   std::optional<host::RunResult> first;
   std::optional<host::Error> error;  // what ended the sweep
+  // The run that the user ended, in words. It had no fault until then, so it neither passed nor
+  // failed and stands in no cell. Empty: none.
+  std::string interrupted;
   int code = 0;
 };
 

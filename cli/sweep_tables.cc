@@ -53,7 +53,8 @@ Table sweep_details(const SweepResult& sweep) {
     const bool any = rate.count != 0;
     table.add({std::to_string(cell.frame_size), ack_name(cell.window_frames),
                std::to_string(cell.frame_count), cell.mark(),
-               any ? megabytes_per_s(rate.deviation) : "-", any ? megabytes_per_s(rate.min) : "-",
+               rate.count > 1 ? megabytes_per_s(rate.deviation) : "-",
+               any ? megabytes_per_s(rate.min) : "-",
                fmt::format("{:.0f}", mean_of(cell, &SweepRun::frames_per_s)),
                fmt::format("{:.0f}", mean_of(cell, &SweepRun::reads_per_s)), failed_of(cell),
                verdict_name(cell.telling_run()->verdict.kind)});
@@ -73,8 +74,9 @@ Table sweep_csv(const SweepResult& sweep) {
     };
     table.add({std::to_string(cell.frame_size), ack_name(cell.window_frames),
                std::to_string(cell.frame_count), std::to_string(cell.runs.size()),
-               std::to_string(cell.failed()), number(rate.mean), number(rate.deviation),
-               number(rate.min), number(rate.max), number(mean_of(cell, &SweepRun::frames_per_s)),
+               std::to_string(cell.failed()), number(rate.mean),
+               rate.count > 1 ? number(rate.deviation) : std::string(), number(rate.min),
+               number(rate.max), number(mean_of(cell, &SweepRun::frames_per_s)),
                number(mean_of(cell, &SweepRun::reads_per_s)),
                verdict_name(cell.telling_run()->verdict.kind)});
   }

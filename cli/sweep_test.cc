@@ -67,6 +67,38 @@ TEST_F(SweepTest, EndsWithTheDevice) {
   EXPECT_EQ(sweep.cells[5].mark(), "");
 }
 
+// What the user ended is no sample: it fails nothing and its rate is not in a mean.
+TEST_F(SweepTest, InterruptedRunIsNotCounted) {
+  plan.frame_sizes = {512};
+  fake.alter = [](size_t i, host::RunResult& result) {
+    if (i == 3) make_fail(result, host::VerdictKind::interrupted, host::RunEnd::interrupted);
+  };
+  const SweepResult sweep = run();
+  EXPECT_EQ(sweep.code, kInterrupted);
+  EXPECT_EQ(fake.asked.size(), 4U);  // none, each, none, each
+  EXPECT_EQ(sweep.cells[0].runs.size(), 2U);
+  ASSERT_EQ(sweep.cells[1].runs.size(), 1U);
+  EXPECT_EQ(sweep.cells[1].failed(), 0U);
+  EXPECT_EQ(sweep.cells[1].mark(), "20.0");
+  EXPECT_EQ(sweep_failures(sweep), "");
+  EXPECT_EQ(sweep.interrupted.rfind("512 B, ack each: ", 0), 0U) << sweep.interrupted;
+  // One run has no deviation of a sample: 20 MB/s, no SD, minimum 20.
+  const std::string details = sweep_details(sweep).text();
+  EXPECT_NE(details.find("20.0      -  20.0"), std::string::npos) << details;
+}
+
+// With a fault before the interruption the run failed all the same.
+TEST_F(SweepTest, InterruptedRunWithAFaultFailed) {
+  plan.frame_sizes = {512};
+  fake.alter = [](size_t, host::RunResult& result) {
+    make_fail(result, host::VerdictKind::bit_errors, host::RunEnd::interrupted);
+  };
+  const SweepResult sweep = run();
+  EXPECT_EQ(sweep.code, kInterrupted);
+  EXPECT_EQ(sweep.cells[0].failed(), 1U);
+  EXPECT_EQ(sweep.interrupted, "");
+}
+
 TEST_F(SweepTest, GoesOnAfterATimeout) {
   fake.alter = [](size_t, host::RunResult& result) {
     make_fail(result, host::VerdictKind::timed_out, host::RunEnd::timed_out);

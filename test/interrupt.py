@@ -50,6 +50,27 @@ with e2e.temporary_folder() as folder, e2e.PcDevice("--faults", "rate=20000000")
     assert phase["status"] == "interrupted" and phase["failed"] == 0, phase
     assert out.endswith("\ninterrupted\n") and "FAILED" not in out, out
 
+    # A sweep: the run that was ended is no sample, so it fails no cell.
+    run = subprocess.Popen([e2e.MILLRACE, "serial", "sweep", device.path, "--bytes", "1G",
+                            "--json", str(path)],
+                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    e2e.wait_until_read(run, 4 << 20)
+    run.send_signal(signal.SIGINT)
+    out, err = run.communicate(timeout=e2e.DEADLINE_S)
+    assert run.returncode == 130, (run.returncode, out, err)
+    cells = e2e.validate(json.loads(path.read_text()))["cells"]
+    assert all(cell["failed"] == 0 and cell["runs"] == [] for cell in cells), cells
+    assert "128 B, ack none: interrupted: " in out and "\nfailed\n" not in out, out
+
+    # Repeats: neither passed nor failed.
+    words = [e2e.MILLRACE, "serial", "bench", device.path, *map(str, ENDLESS), "--repeat", "2"]
+    run = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    e2e.wait_until_read(run, 4 << 20)
+    run.send_signal(signal.SIGINT)
+    out, err = run.communicate(timeout=e2e.DEADLINE_S)
+    assert run.returncode == 130 and "0 of 1 run failed, 1 interrupted" in out, (out, err)
+    assert "FAILED" not in out, out
+
     # kill -9 of the program: the older result stays, the port is free again.
     before = path.read_text()
     run = start(device.path, path)

@@ -170,9 +170,10 @@ bool Run::greet() {
   if (settings_.direction != link::Direction::in || settings_.window_frames > 1 ||
       settings_.discard_mode) {
     if (dialogue_->sample().empty()) {
+      explain_no_answer();
       return end_with(RunEnd::refused,
                       "no HELLO came, and the classic protocol has no OUT stream, window or "
-                      "discard mode");
+                      "discard mode (a device that answers nothing looks the same)");
     }
     end_with(RunEnd::no_answer, "what came is no HELLO");
     note_sample(dialogue_->sample());
@@ -346,6 +347,7 @@ void Run::follow_replug() {
   dialogue_ = std::make_unique<Dialogue>(*transport_);
   IoResult io;
   const std::optional<link::Hello> again = dialogue_->probe(&io);
+  if (again) result_.replug_boot_counter = again->boot_counter;
   if (again && again->boot_counter != result_.hello->boot_counter) {
     end_with(RunEnd::reset,
              fmt::format("it went away and came back; boot counter {} before, {} now",

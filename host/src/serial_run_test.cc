@@ -244,6 +244,8 @@ TEST(SerialRun, ReplugIsToldFromAReset) {
   EXPECT_EQ(r.verdict.kind, VerdictKind::replugged) << r.verdict.sentence;
   EXPECT_EQ(r.replug_ns, 500 * kMs);
   EXPECT_EQ(r.replug_path, "fake1");
+  ASSERT_TRUE(r.hello && r.replug_boot_counter);
+  EXPECT_EQ(*r.replug_boot_counter, r.hello->boot_counter);
 
   device.reset_with_unplug = true;
   r = run(device, frames(512, 100));

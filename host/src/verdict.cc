@@ -10,6 +10,9 @@ namespace {
 
 using link::FaultKind;
 
+const char* const kDtrLow =
+    "DTR is low, and most firmware sends nothing until it is raised; open the port with DTR on";
+
 const link::Fault* first_foreign(const RunResult& r) {
   for (const link::Fault& fault : r.faults) {
     if (fault.sample_size > 0 && fault.kind != FaultKind::flipped) return &fault;
@@ -20,10 +23,7 @@ const link::Fault* first_foreign(const RunResult& r) {
 Verdict no_answer(const RunResult& r) {
   const std::string detail = r.end_detail.empty() ? "" : fmt::format(" ({})", r.end_detail);
   if (r.modem_lines && !r.modem_lines->dtr) {
-    return failed(VerdictKind::no_answer,
-                  fmt::format("no answer: DTR is low, and most firmware sends nothing until it is "
-                              "raised; open the port with DTR on{}",
-                              detail));
+    return failed(VerdictKind::no_answer, fmt::format("no answer: {}{}", kDtrLow, detail));
   }
   return failed(
       VerdictKind::no_answer,
@@ -92,6 +92,31 @@ std::string show_bytes(const uint8_t* bytes, size_t size) {
   return text ? fmt::format("\"{}\"", out) : out;
 }
 
+namespace {
+
+// What the boot counter says of a device that came back, and no more: it starts at 1 again when the
+// power goes, as it does with the cable of a board that has no other supply.
+std::string after_replug(const RunResult& r) {
+  if (!r.hello || r.hello->boot_counter == 0) return "restarted or not (it keeps no boot counter)";
+  if (!r.replug_boot_counter) return "but has not answered a probe since";
+  if (*r.replug_boot_counter == 1) return "boot counter 1 as before: no reset, or a loss of power";
+  return fmt::format("not restarted (boot counter {} as before)", *r.replug_boot_counter);
+}
+
+Verdict refused(const RunResult& r) {
+  if (r.hello) {
+    return failed(
+        VerdictKind::refused,
+        fmt::format("refused: the device does not accept the settings: {}", r.end_detail));
+  }
+  const bool dtr_low = r.modem_lines && !r.modem_lines->dtr;
+  return failed(
+      VerdictKind::refused,
+      fmt::format("refused: {}{}", dtr_low ? fmt::format("{}; ", kDtrLow) : "", r.end_detail));
+}
+
+}  // namespace
+
 std::optional<Verdict> judge_end(const RunResult& r) {
   const std::string until =
       fmt::format("{} verified until then", bytes_text(r.in_bytes + r.out_bytes));
@@ -104,15 +129,13 @@ std::optional<Verdict> judge_end(const RunResult& r) {
       if (r.replug_ns > 0) {
         return failed(VerdictKind::replugged,
                       fmt::format("replugged: the device went away, and was back {} ms later at "
-                                  "{}, not restarted; {}",
-                                  r.replug_ns / 1000000, r.replug_path, until));
+                                  "{}, {}; {}",
+                                  r.replug_ns / 1000000, r.replug_path, after_replug(r), until));
       }
       return failed(VerdictKind::device_gone,
                     fmt::format("device gone: {}; {}", r.end_detail, until));
     case RunEnd::refused:
-      return failed(
-          VerdictKind::refused,
-          fmt::format("refused: the device does not accept the settings: {}", r.end_detail));
+      return refused(r);
     default:
       break;
   }

@@ -254,12 +254,21 @@ std::string where(const RunResult& r) {
   return text;
 }
 
+// Every loss, not one of many: of losses at random places a few start at a boundary by chance.
 bool loss_looks_like_device_discard(const RunResult& r) {
   if (r.reads.longest_silence_ns < 120 * int64_t{1000000}) return false;
-  return std::any_of(r.faults.begin(), r.faults.end(), [](const Fault& f) {
-    return (f.kind == FaultKind::lost || f.kind == FaultKind::missing_tail) &&
-           f.start_granule == link::Granule::buffer && f.size_granule != link::Granule::none;
-  });
+  bool any = false;
+  for (const Fault& f : r.faults) {
+    if (f.kind != FaultKind::lost && f.kind != FaultKind::missing_tail &&
+        f.kind != FaultKind::mixed) {
+      continue;
+    }
+    if (f.start_granule != link::Granule::buffer || f.size_granule == link::Granule::none) {
+      return false;
+    }
+    any = true;
+  }
+  return any;
 }
 
 std::optional<Verdict> device_discarded(const RunResult& r) {

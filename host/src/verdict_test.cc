@@ -94,11 +94,47 @@ TEST(Verdict, ReplugAndGone) {
   expect(r, VerdictKind::replugged, "1234 ms later at /dev/ttyACM1");
 }
 
+// Only what the counter can tell: it starts at 1 again when the power goes.
+TEST(Verdict, ReplugSaysWhatTheBootCounterTells) {
+  RunResult r = clean_run();
+  r.end = RunEnd::gone;
+  r.replug_ns = 1000000;
+  r.replug_path = "/dev/ttyACM1";
+  r.hello.emplace();
+  r.hello->boot_counter = 7;
+  expect(r, VerdictKind::replugged, "has not answered a probe since");
+  r.replug_boot_counter = 7;
+  expect(r, VerdictKind::replugged, "not restarted (boot counter 7 as before)");
+  r.hello->boot_counter = 1;
+  r.replug_boot_counter = 1;
+  expect(r, VerdictKind::replugged, "no reset, or a loss of power");
+  r.hello->boot_counter = 0;  // the board cannot tell
+  expect(r, VerdictKind::replugged, "keeps no boot counter");
+  r.hello.reset();
+  r.replug_boot_counter.reset();
+  expect(r, VerdictKind::replugged, "keeps no boot counter");
+}
+
 TEST(Verdict, Refused) {
   RunResult r = clean_run();
+  r.hello.emplace();
   r.end = RunEnd::refused;
   r.end_detail = "at most 64 KiB";
   expect(r, VerdictKind::refused, "at most 64 KiB");
+}
+
+// A silent device refuses nothing: the sentence does not say so, and begins with DTR if it is low.
+TEST(Verdict, RefusedWithoutHelloBlamesNoDevice) {
+  RunResult r = clean_run();
+  r.hello.reset();
+  r.end = RunEnd::refused;
+  r.end_detail = "no HELLO came";
+  expect(r, VerdictKind::refused, "refused: no HELLO came");
+  r.modem_lines.emplace();
+  expect(r, VerdictKind::refused, "refused: DTR is low");
+  EXPECT_THAT(judge(r).sentence, HasSubstr("no HELLO came"));
+  r.modem_lines->dtr = true;
+  expect(r, VerdictKind::refused, "refused: no HELLO came");
 }
 
 TEST(Verdict, NoAnswer) {
@@ -286,6 +322,20 @@ TEST(Verdict, LostWithoutCountersIsUnattributedUnlessItLooksLikeADiscard) {
   r.reads.longest_silence_ns = 120000000;
   expect(r, VerdictKind::lost_unattributed, "probably discarded by the device");
   r.faults.back().start_granule = link::Granule::packet;
+  expect(r, VerdictKind::lost_unattributed, "not known");
+}
+
+// A second reader takes pieces of any size; that one of them starts at a boundary says nothing.
+TEST(Verdict, OneLossAtABoundaryAmongOthersIsNoDiscard) {
+  RunResult r = clean_run();
+  r.counters.reset();
+  r.reads.longest_silence_ns = 343000000;
+  add_loss(r, 0, 22528);
+  for (link::Granule* granule : {&r.faults[0].size_granule, &r.faults[0].start_granule}) {
+    *granule = link::Granule::buffer;
+  }
+  expect(r, VerdictKind::lost_unattributed, "probably discarded by the device");
+  add_loss(r, 30718, 80386);
   expect(r, VerdictKind::lost_unattributed, "not known");
 }
 

@@ -4,6 +4,8 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include <sstream>
+
 #include "linux/sysfs.h"
 #include "millrace/host/ports.h"
 
@@ -13,6 +15,22 @@ namespace {
 // Majors 136 to 143: PTY slaves (Documentation/admin-guide/devices.txt).
 bool is_pty(const struct stat& node) {
   return major(node.st_rdev) >= 136 && major(node.st_rdev) <= 143;
+}
+
+// The process holds the master of PTY `index`: it is the device behind the port, and what it has
+// open of the port itself (a device keeps it open, so that no hangup comes between two programs)
+// reads nothing.
+bool is_device_of(const SysTree& tree, const std::string& pid, unsigned index) {
+  const std::string folder = fmt::format("/proc/{}/fdinfo", pid);
+  const std::string wanted = std::to_string(index);
+  for (const std::string& fd : tree.entries(folder)) {
+    std::istringstream info(tree.text(fmt::format("{}/{}", folder, fd)).value_or(""));
+    std::string word;
+    while (info >> word) {
+      if (word == "tty-index:" && info >> word && word == wanted) return true;
+    }
+  }
+  return false;
 }
 
 }  // namespace
@@ -42,6 +60,7 @@ std::vector<std::string> holders_of(const std::string& path, const std::string& 
                 other.st_rdev == port.st_rdev && (!is_pty(port) || other.st_dev == port.st_dev);
       }
       if (holds) {
+        if (is_pty(port) && is_device_of(tree, pid, minor(port.st_rdev))) break;
         const std::string name = tree.line(fmt::format("/proc/{}/comm", pid));
         holders.push_back(name.empty() ? fmt::format("pid {}", pid)
                                        : fmt::format("pid {} ({})", pid, name));

@@ -16,6 +16,7 @@
 
 #include "linux/test_pty.h"
 #include "linux/tty_settings.h"
+#include "millrace/host/ports.h"
 #include "port_system.h"
 
 namespace millrace::host {
@@ -431,6 +432,7 @@ class Holder {
 TEST(TtyTransport, PortHeldByAnotherMillraceIsBusyAndNamesIt) {
   TestPty pty;
   const Holder holder([&] {
+    ::close(pty.master());  // or it would be the device
     static Result<std::unique_ptr<Transport>> kept = open_tty(pty.path(), {});
     return kept.ok();
   });
@@ -440,6 +442,7 @@ TEST(TtyTransport, PortHeldByAnotherMillraceIsBusyAndNamesIt) {
 TEST(TtyTransport, PortHeldExclusivelyByAnotherProgramIsBusyAndNamesIt) {
   TestPty pty;
   const Holder holder([&] {
+    ::close(pty.master());
     const int fd = ::open(pty.path().c_str(), O_RDWR | O_NOCTTY);
     return fd >= 0 && ::ioctl(fd, TIOCEXCL) == 0;
   });
@@ -449,10 +452,43 @@ TEST(TtyTransport, PortHeldExclusivelyByAnotherProgramIsBusyAndNamesIt) {
 TEST(TtyTransport, PortLockedByAnotherProgramIsBusyAndNamesIt) {
   TestPty pty;
   const Holder holder([&] {  // pySerial with exclusive=True
+    ::close(pty.master());
     const int fd = ::open(pty.path().c_str(), O_RDWR | O_NOCTTY);
     return fd >= 0 && ::flock(fd, LOCK_EX | LOCK_NB) == 0;
   });
   EXPECT_EQ(open_code(pty.path(), "pid " + holder.pid()), ErrorCode::busy);
+}
+
+// A device behind a PTY keeps the port's own end open. Whoever ends that process ends the device.
+TEST(TtyTransport, TheDeviceBehindAPtyIsNoHolderOfIt) {
+  TestPty pty;
+  const auto open_slave = [&] { return ::open(pty.path().c_str(), O_RDWR | O_NOCTTY); };
+  const Holder device([&] { return open_slave() >= 0; });  // with the master, by inheritance
+  EXPECT_TRUE(holders_of(pty.path()).empty());
+  const Holder reader([&] {
+    ::close(pty.master());
+    const int fd = open_slave();
+    return fd >= 0 && ::flock(fd, LOCK_EX | LOCK_NB) == 0;
+  });
+  const std::vector<std::string> holders = holders_of(pty.path());
+  ASSERT_EQ(holders.size(), 1u);
+  EXPECT_NE(holders[0].find("pid " + reader.pid() + " "), std::string::npos) << holders[0];
+  const auto opened = open_tty(pty.path(), {});
+  ASSERT_FALSE(opened.ok());
+  EXPECT_EQ(opened.error().code, ErrorCode::busy);
+  EXPECT_EQ(opened.error().message.find("pid " + device.pid() + " "), std::string::npos)
+      << opened.error().message;
+}
+
+// The master of another PTY makes no device of this one.
+TEST(TtyTransport, HolderOfAnotherPtysMasterIsNamed) {
+  TestPty pty;
+  TestPty other;
+  const Holder reader([&] {
+    ::close(pty.master());
+    return ::open(pty.path().c_str(), O_RDWR | O_NOCTTY) >= 0;
+  });
+  EXPECT_EQ(holders_of(pty.path()).size(), 1u);
 }
 
 TEST(TtyTransport, PortWithoutPermissionNamesTheRemedy) {

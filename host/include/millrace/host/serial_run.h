@@ -142,8 +142,9 @@ struct RunResult {
   std::vector<CountersSample> counters_during_run;  // at most 1,000, thinned evenly beyond
   std::optional<ModemLines> modem_lines;            // when nothing came: DTR says why
 
-  int64_t replug_ns = 0;    // gone to open again; 0: no replug
-  std::string replug_path;  // where it came back
+  int64_t replug_ns = 0;                        // gone to open again; 0: no replug
+  std::string replug_path;                      // where it came back
+  std::optional<uint32_t> replug_boot_counter;  // extended protocol: what it answered there
 
   Verdict verdict;
   bool failed() const { return verdict.failed; }
