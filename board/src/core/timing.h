@@ -21,7 +21,7 @@ struct Timing {
   uint32_t load_use = 0;            // bubbles between a load and its use by an ALU
   uint32_t load_to_address = 1;     // by an address or a shifted operand
   uint32_t load_narrow = 1;         // more for bytes and halfwords
-  uint32_t store_to_load = 6;  // from a store to a load of the same word, issue to issue
+  uint32_t store_to_load = 6;       // from a store to a load of the same word, issue to issue
   uint32_t loads_per_cycle = 2;
   uint32_t words_per_cycle = 2;  // LDM, STM, VLDM, VSTM
   uint32_t mul_latency = 2;

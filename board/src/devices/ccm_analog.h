@@ -39,7 +39,7 @@ struct CcmAnalogOptions {
 class CcmAnalog final : public Device, public ClockUser {
  public:
   static constexpr uint32_t kBase = 0x400D8000;
-  static constexpr uint32_t kSize = 0x1000;  // USBPHY1 is behind
+  static constexpr uint32_t kSize = 0x1000;        // USBPHY1 is behind
   static constexpr unsigned kTemperatureIrq = 63;  // low, high
   static constexpr unsigned kTemperaturePanicIrq = 64;
 

@@ -139,8 +139,9 @@ class MemorySystem {
     static_cast<void>(last);
     attributes_changed();
   }
-  // What accesses have counted so far, for loops of which many equal rounds are skipped (cpu/idle.h):
-  // a round that changes `other` is not like the next. repeat() counts rounds that were skipped.
+  // What accesses have counted so far, for loops of which many equal rounds are skipped
+  // (cpu/idle.h): a round that changes `other` is not like the next. repeat() counts rounds that
+  // were skipped.
   struct Activity {
     uint64_t icache_hits = 0, dcache_hits = 0, peripheral_stalls = 0;
     uint64_t other = 0;
