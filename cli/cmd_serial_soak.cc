@@ -26,13 +26,17 @@ struct Options {
   bool phases_given = false;
 };
 
-// On pc: the device unplugs itself; on a real board a person is asked.
+// On pc: the device unplugs itself, on board: nobody can; on a real board a person is asked.
 Replugger replugger_for(const std::string& port) {
   Replugger out;
   if (port.rfind("pc:", 0) == 0) {
     out.endpoint = [port] {
       return host::make_endpoint(with_fault(port, kUnplugFault), endpoint_schemes());
     };
+    return out;
+  }
+  if (port.rfind("board:", 0) == 0) {
+    out.impossible = "a board: port stays plugged in (board run --usb pty has --usb-at)";
     return out;
   }
   if (!stdin_is_terminal() || !stderr_is_terminal()) {

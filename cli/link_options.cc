@@ -11,7 +11,8 @@ using host::Protocol;
 
 const char* const kPortHelp =
     "Port: a path or COMn, usb:VID:PID (hex), serial:NUMBER, or pc: for a device on this machine "
-    "(pc:?FAULTS damages its stream)";
+    "(pc:?FAULTS damages its stream), or board:IMAGE for firmware on the virtual board (not on "
+    "Windows)";
 
 namespace {
 
