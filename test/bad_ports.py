@@ -15,7 +15,9 @@ def bench(port, expect, says, **options):
 bench("/dev/ttyNONE", 3, "/dev/ttyNONE")
 bench("usb:16c0:ffff", 3, "16c0:ffff")
 bench("serial:NONE", 3, "NONE")
-for name in ("", "usb:16c0", "usb:x:y", "serial:", "bogus:x.elf", "pc:x", "pc:?drop=1",
+for name in ("", "usb:16c0", "usb:x:y", "serial:", "bogus:x.elf",
+             "board:", "board:x.elf", "board:x.elf?seed=1", "pc:x",
+             "pc:?drop=1",
              "pc:?nothing=1"):
     bench(name, 2, name or "''")
 with e2e.temporary_folder() as folder:

@@ -285,7 +285,10 @@ Result<std::unique_ptr<Endpoint>> make_board_endpoint(const std::string& rest) {
     return Error{ErrorCode::usage, "port board: names no image (board:IMAGE?KEY=VALUE&...)"};
   }
   Result<board::Image> image = load_image(ImageOptions{rest.substr(0, mark), {}});
-  if (!image) return image.error();
+  if (!image) {
+    return Error{image.error().code,
+                 fmt::format("port {}: {}", printable(name), image.error().message)};
+  }
   std::unique_ptr<OutputStream> capture;
   if (!options.pcap.empty()) {
     capture = std::make_unique<OutputStream>();

@@ -43,9 +43,16 @@ InStream::InStream(const RunSettings& settings, uint32_t run_id, int64_t start_n
       frame_end_ns_(window_, 0) {}
 
 void InStream::take(const Block& block) {
+  count_read(block.bytes.size());
+  verify(block);
+}
+
+void InStream::take_rest(const Block& block) { verify(block); }
+
+void InStream::verify(const Block& block) {
   const uint64_t accounted = verifier_.accounted_bytes();
   const uint64_t messages = verifier_.totals().message_bytes;
-  count_read(block);
+  count_silence(block);
   last_arrival_ns_ = block.arrival_ns;
   verifier_.feed(block.bytes.data(), block.bytes.size());
   if (window_ > 0) {
@@ -63,16 +70,19 @@ void InStream::take(const Block& block) {
   }
 }
 
-void InStream::count_read(const Block& block) {
+void InStream::count_silence(const Block& block) {
   ReadStats& reads = result_.reads;
-  const size_t size = block.bytes.size();
-  if (reads.reads > 0 && !report_came_ && !verifier_.complete()) {
-    const int64_t silence = block.arrival_ns - last_arrival_ns_;
-    if (silence > reads.longest_silence_ns) {
-      reads.longest_silence_ns = silence;
-      reads.longest_silence_offset = verifier_.totals().received_bytes;
-    }
+  const uint64_t received = verifier_.totals().received_bytes;
+  if (received == 0 || report_came_ || verifier_.complete()) return;
+  const int64_t silence = block.arrival_ns - last_arrival_ns_;
+  if (silence > reads.longest_silence_ns) {
+    reads.longest_silence_ns = silence;
+    reads.longest_silence_offset = received;
   }
+}
+
+void InStream::count_read(size_t size) {
+  ReadStats& reads = result_.reads;
   ++reads.reads;
   if (size == read_size_) ++reads.full_reads;
   reads.bytes_per_read.add(size);

@@ -38,6 +38,9 @@ class InStream {
   InStream& operator=(const InStream&) = delete;
 
   void take(const Block& block);
+  // What the dialogue had read beyond its last message, with reads of its own size: verified and
+  // timed as a block, but no read of this run's.
+  void take_rest(const Block& block);
   // Settles the verifier; fills in_totals. `cut_short`: the host ended the run, so what is missing
   // at the end is no fault.
   void finish(bool cut_short);
@@ -60,7 +63,9 @@ class InStream {
  private:
   static void on_fault(void* self, const link::Fault& fault);
   static void on_message(void* self, const link::Message& message);
-  void count_read(const Block& block);
+  void count_read(size_t size);
+  void count_silence(const Block& block);
+  void verify(const Block& block);
   void count_frames(int64_t now_ns);
 
   RunResult& result_;

@@ -698,6 +698,23 @@ TEST(SerialRun, LongestSilenceIsFoundWithItsPlace) {
   EXPECT_EQ(r.reads.longest_silence_offset, 20480u);
 }
 
+// What the dialogue read beyond STARTED was read with a buffer of its own.
+TEST(SerialRun, NoReadIsLargerThanTheReadSize) {
+  for (const uint32_t read_size : {1u, 7u, 512u, 65536u}) {
+    for (const bool classic : {false, true}) {
+      FakeDeviceOptions device;
+      device.classic_only = classic;
+      device.starts_at_once = true;
+      RunSettings settings = frames(512, 100);
+      settings.read_size = read_size;
+      const RunResult r = run(device, settings);
+      EXPECT_EQ(r.in_bytes, 51200u);
+      EXPECT_LE(r.reads.bytes_per_read.max(), read_size);
+      EXPECT_EQ(r.reads.bytes_per_read.count(), r.reads.reads);
+    }
+  }
+}
+
 TEST(SerialRun, VerdictsOfFaultsAndOfSpeed) {
   const auto verdict = [](const FakeDeviceOptions& device, uint32_t read_size = 65536) {
     RunSettings settings = frames(512, 100);

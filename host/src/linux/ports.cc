@@ -53,7 +53,14 @@ TtyPlace find_tty(const SysTree& tree, const std::string& tty_name) {
   if (place.tty.empty()) return place;
   place.device = tree.resolve(place.tty + "/device");
   if (place.device.empty()) return place;
-  place.driver = tree.link_name(place.device + "/driver");
+  // Since Linux 6.5 a UART stands behind two devices of the serial core, whose drivers are called
+  // `port` and `ctrl` for every UART there is. The one that drives the hardware is above them.
+  std::string driven = place.device;
+  for (int depth = 0; depth < 2 && tree.link_name(driven + "/subsystem") == "serial-base";
+       ++depth) {
+    driven = parent_of(driven);
+  }
+  place.driver = tree.link_name(driven + "/driver");
   std::string folder = place.device;
   for (int depth = 0; depth < kMaxDepth && !folder.empty(); ++depth) {
     if (place.interface.empty() && tree.exists(folder + "/bInterfaceNumber")) {

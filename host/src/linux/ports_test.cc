@@ -113,6 +113,25 @@ TEST(Ports, LinksThatLeadInCirclesOrOutsideAreNotFollowed) {
   EXPECT_THAT(paths_of(tree), ElementsAre("/dev/ttyACM0", "/dev/ttyACM5"));
 }
 
+// As Linux 6.5 and later lay out a UART: /sys/devices/pnp0/00:00/00:00:0/00:00:0.0/tty/ttyS0.
+TEST(Ports, DriverOfAUartIsNotTheSerialCores) {
+  const TestTree tree;
+  const std::string uart = "/sys/devices/pnp0/00:00";
+  tree.file(uart + "/00:00:0/00:00:0.0/tty/ttyS0/dev", "4:64\n");
+  tree.link(uart + "/driver", "../../../bus/pnp/drivers/serial");
+  tree.link(uart + "/subsystem", "../../../bus/pnp");
+  tree.link(uart + "/00:00:0/driver", "../../../../bus/serial-base/drivers/ctrl");
+  tree.link(uart + "/00:00:0/subsystem", "../../../../bus/serial-base");
+  tree.link(uart + "/00:00:0/00:00:0.0/driver", "../../../../../bus/serial-base/drivers/port");
+  tree.link(uart + "/00:00:0/00:00:0.0/subsystem", "../../../../../bus/serial-base");
+  tree.link(uart + "/00:00:0/00:00:0.0/tty/ttyS0/device", "../../../00:00:0.0");
+  tree.link("/sys/class/tty/ttyS0", "../.." + (uart.substr(4) + "/00:00:0/00:00:0.0/tty/ttyS0"));
+  const std::vector<PortIdentity> ports = ports_of(tree);
+  ASSERT_EQ(ports.size(), 1u);
+  EXPECT_EQ(ports[0].driver, "serial");
+  EXPECT_FALSE(ports[0].is_usb);
+}
+
 TEST(Ports, AbsurdAttributesAreSurvived) {
   const TestTree tree;
   const TestUsbPort port;

@@ -197,7 +197,7 @@ class FakeDevice {
     in_total_ = direction == link::Direction::out ? 0 : uint64_t{size} * frames;
     link::StreamShape shape{seed, size, frames};
     cursor_.emplace(shape);
-    next_chunk_ns_ = start_ns_ + chunk_ns(options_.chunk_bytes);
+    next_chunk_ns_ = start_ns_ + (options_.starts_at_once ? 0 : chunk_ns(options_.chunk_bytes));
     out_frames_wanted_ = direction == link::Direction::in ? 0 : frames;
     out_received_ = 0;
     out_frames_acked_ = 0;

@@ -68,6 +68,7 @@ struct FakeDeviceOptions {
   bool reset_with_unplug = false;
   double rate_bytes_per_s = 1e6;
   size_t chunk_bytes = 512;
+  bool starts_at_once = false;  // the first chunk comes with STARTED
   bool is_usb = true;
   uint32_t usb_speed_mbit = 480;
   uint8_t capabilities = 15;

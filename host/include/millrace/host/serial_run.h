@@ -41,7 +41,7 @@ struct RunSettings {
 
 // The reader's side of an IN stream.
 struct ReadStats {
-  uint64_t reads = 0;       // calls that returned data
+  uint64_t reads = 0;       // calls of the stream's reader that returned data
   uint64_t full_reads = 0;  // calls that filled their buffer: more was waiting
   Histogram bytes_per_read;
   int64_t longest_silence_ns = 0;       // between two reads with data, within the run
