@@ -95,6 +95,24 @@ TEST(Board, DamagedSnapshotIsRefused) {
   EXPECT_NE(board->restore(saved), "");
 }
 
+// Null pointers with an odd offset: the first page, not yet known to the core's fast path.
+TEST(Board, MisalignedAccessesOfTheFirstPageAreDone) {
+  for (const unsigned access : {0x6801 /* ldr r1, [r0] */, 0x8801 /* ldrh r1, [r0] */,
+                                0x6002 /* str r2, [r0] */, 0x8002 /* strh r2, [r0] */}) {
+    for (const unsigned address : {1, 2, 3, 5, 0xFD}) {
+      FlashImage flash{static_cast<uint16_t>(0x2000 | address) /* movs r0, #address */,
+                       0x2255 /* movs r2, #0x55 */, static_cast<uint16_t>(access),
+                       0x2301 /* movs r3, #1 */, 0xE7FE /* b . */};
+      auto board = make(flash);
+      EXPECT_EQ(board->run_until(10000).reason, StopReason::cycles) << access << " at " << address;
+      EXPECT_EQ(board->read_register(3), 1u) << access << " at " << address;
+      uint8_t there = 0;
+      ASSERT_TRUE(board->read_memory(address, &there, 1));
+      EXPECT_EQ(there, access < 0x6800 || access == 0x8002 ? 0x55 : 0) << access;
+    }
+  }
+}
+
 TEST(Board, LockUpTellsCauseRegistersAndAddress) {
   // udf in thread mode; the HardFault handler is udf again.
   auto board = make(FlashImage{0xDE00});

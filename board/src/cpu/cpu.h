@@ -156,9 +156,11 @@ class Cpu {
 
  private:
   enum class Sleep : uint8_t { none, wfi, wfe };
-  // A page on the fast path. The tags hold the page's address, or 1: none.
+  // A page on the fast path. The tags hold the page's address or kNoPage. What load() and store()
+  // look for is the page with the bits of a misalignment, so kNoPage has a bit that is in neither.
+  static constexpr uint32_t kNoPage = kPageBytes / 2;
   struct Tlb {
-    uint32_t read_tag = 1, write_tag = 1;
+    uint32_t read_tag = kNoPage, write_tag = kNoPage;
     uint8_t* read = nullptr;
     uint8_t* write = nullptr;
   };
