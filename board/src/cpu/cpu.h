@@ -58,7 +58,7 @@ class Cpu {
   // time; instructions that would issue at or behind an event's time execute after it. The same
   // program gives the same result however the time is sliced.
   CpuStop run(Cycles until);
-  // One instruction, or one exception entry, or up to the next event while asleep.
+  // One instruction, or one exception entry, or sleep: up to its end, at most a million cycles.
   CpuStop step();
   void request_stop() { stop_requested_ = true; }  // from a callback; takes effect at a boundary
 
