@@ -87,6 +87,13 @@ class Machine final : public host::Clock {
       case StopReason::fault_loop:
         trouble_ = "does nothing but fault: " + stop.detail.substr(0, stop.detail.find('\n'));
         return false;
+      case StopReason::reset_loop:
+        trouble_ = "does nothing but reset itself: " + stop.detail;
+        return false;
+      case StopReason::exited:
+        trouble_ = stop.detail.empty() ? "the firmware ended"
+                                       : "does not start again after a reset: " + stop.detail;
+        return false;
       case StopReason::asleep:
         trouble_ = "the firmware has no USB serial port, and sleeps with nothing to wake it";
         return false;
