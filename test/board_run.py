@@ -168,6 +168,17 @@ def check_bad_input(folder):
     fails("board", "run", hello, "--timing", folder / "profile", expect=2, says="line 2")
     fails("board", "run", hello, "--trace", "/nowhere/t", expect=1, says="/nowhere/t")
     fails("board", "run", hello, "--json", "/nowhere/j", expect=1, says="/nowhere/j")
+    # Nobody can see what it prints: no reason to go on for ever. LPUART6 on, transmits; l: str; b l
+    # (ldr r0, =LPUART6; ldr r1, =8 MBaud of 24 MHz; str r1, [r0, #16]; ldr r1, =TE; str r1, [r0, #24])
+    flood = image([0x4804, 0x4905, 0x6101, 0x4905, 0x6181, 0x61C1, 0xE7FD, 0xBF00, 0xBF00, 0xBF00,
+                   0x8000, 0x4019, 0x0001, 0x0210, 0x0000, 0x0008], ())
+    (folder / "flood.bin").write_bytes(flood)
+    millrace("board", "run", folder / "flood.bin", "--seconds", "0", "--uart", "6=/dev/full",
+             expect=1).says("No space left")
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run([e2e.MILLRACE, "board", "run", folder / "flood.bin", "--seconds", "0"],
+                              stdout=full, stderr=subprocess.PIPE, timeout=e2e.DEADLINE_S)
+    assert done.returncode == 1 and b"No space left" in done.stderr, done
     # A disk that is full: the run ends with a sentence, and what was measured is written.
     outcome = millrace("board", "run", FOLDER / "kernels_flash.elf", "--trace", "/dev/full",
                        "--json", folder / "full.json", expect=1)

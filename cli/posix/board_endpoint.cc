@@ -297,7 +297,10 @@ Result<std::unique_ptr<Endpoint>> make_board_endpoint(const std::string& rest) {
   }
   const std::string path = rest.substr(0, mark);
   Result<board::Image> image = load_image(ImageOptions{path, {}});
-  if (!image) return image.error();
+  if (!image) {
+    return Error{image.error().code,
+                 fmt::format("port {}: {}", printable(name), image.error().message)};
+  }
   if (!options.pcap.empty() && same_output(options.pcap, path)) {
     return Error{ErrorCode::usage,
                  fmt::format("port {}: pcap= would write over the firmware (name another file)",

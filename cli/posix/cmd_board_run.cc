@@ -254,7 +254,10 @@ StopInfo Run::simulate() {
     const StopInfo stop = run_slice();
     const bool is_asleep = stop.reason == StopReason::asleep;
     const bool is_event = exchange(is_asleep);
-    if (interrupted() || itm_.failed() || trace_file_.failed() || usb_.failed()) return stop;
+    if (interrupted() || uarts_.failed() || itm_.failed() || trace_file_.failed() ||
+        usb_.failed()) {
+      return stop;
+    }
     if (is_asleep && is_event) continue;
     if (is_asleep && is_live() && !is_over(begun)) {
       std::this_thread::sleep_for(kPtyWait);  // somebody may still type
@@ -327,7 +330,10 @@ int Run::write_json(const StopInfo& stop, const std::string& text, int code) {
   if (options_.outputs.json.empty()) return code;
   Json document = result_document("board run", invocation_);
   document["image_path"] = image_.path;
-  document["stop"] = {{"reason", uarts_.found() ? "until" : stop_name(stop.reason)},
+  const bool by_user = interrupted() && stop.reason == StopReason::cycles;
+  document["stop"] = {{"reason", uarts_.found() ? "until"
+                                 : by_user      ? "requested"
+                                                : stop_name(stop.reason)},
                       {"pc", stop.pc},
                       {"exit_code", stop.exit_code},
                       {"text", text}};

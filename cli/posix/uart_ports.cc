@@ -181,6 +181,10 @@ bool UartPorts::has_pty() const {
                      [](const Port& port) { return port.descriptor >= 0; });
 }
 
+bool UartPorts::failed() const {
+  return write_error_ != 0 || (console_ == stdout && stdout_error() != 0);
+}
+
 void UartPorts::look_for(const std::string& pattern) { pattern_ = pattern; }
 
 }  // namespace millrace::cli
