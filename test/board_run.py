@@ -130,6 +130,11 @@ def check_pty(folder):
 
 
 def check_bad_input(folder):
+    # A PTY's link takes the place of a link, never of a file.
+    (folder / "notes").write_text("mine")
+    fails("board", "run", FOLDER / "hello_flash.hex", "--uart", f"6=pty:{folder}/notes", expect=2,
+          says="File exists")
+    assert (folder / "notes").read_text() == "mine"
     hello = FOLDER / "hello_flash.hex"
     fails("board", "run", folder / "absent.elf", expect=2, says="absent.elf")
     fails("board", "run", folder, expect=2, says="folder")
