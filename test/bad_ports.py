@@ -25,6 +25,15 @@ with e2e.temporary_folder() as folder:
     file = os.path.join(folder, "file")
     open(file, "w").close()
     bench(file, 2, file)
+    # The virtual board: an image that does not boot failed, a wrong value is usage.
+    image = os.path.join(folder, "short.bin")
+    with open(image, "wb") as out:
+        out.write(bytes(64))
+    bench(f"board:{image}", 1, "0x60000000")
+    bench(f"board:{image}?seed=-1", 2, "seed=-1: must be")
+    bench(f"board:{image}?pcap={image}", 2, "write over the firmware")
+    assert os.path.getsize(image) == 64
+bench("board:", 2, "names no image")
 bench("/dev/null", 2, "/dev/null")
 
 # What stands in the name of a port stays one line and cannot drive the terminal.

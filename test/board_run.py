@@ -80,6 +80,10 @@ def check_ends(folder):
     outcome, document = run([0xDE00], [0x4770])  # bx lr: back to the same udf
     outcome.says("does nothing but fault", "undefined instruction")
     assert document["stop"]["reason"] == "fault_loop"
+    # ldr r0, =AIRCR; ldr r1, =SYSRESETREQ; str r1, [r0]; b .
+    outcome, document = run([0x4801, 0x4902, 0x6001, 0xE7FE, 0xED0C, 0xE000, 0x0004, 0x05FA])
+    outcome.says("does nothing but reset itself", "100 resets", "0x60002104")
+    assert document["stop"]["reason"] == "reset_loop"
     run([0xDE00], [0xE7FE])[0].says("in a fault handler", "undefined instruction")  # b .
     # ldr r0, =0x50000000; ldr r1, [r0]: a hole in the address space
     run([0x4801, 0x6801, 0xE7FE, 0xBF00, 0x0000, 0x5000], [0xE7FE])[0].says(
@@ -126,6 +130,11 @@ def check_pty(folder):
 
 
 def check_bad_input(folder):
+    # A PTY's link takes the place of a link, never of a file.
+    (folder / "notes").write_text("mine")
+    fails("board", "run", FOLDER / "hello_flash.hex", "--uart", f"6=pty:{folder}/notes", expect=2,
+          says="File exists")
+    assert (folder / "notes").read_text() == "mine"
     hello = FOLDER / "hello_flash.hex"
     fails("board", "run", folder / "absent.elf", expect=2, says="absent.elf")
     fails("board", "run", folder, expect=2, says="folder")
@@ -134,17 +143,47 @@ def check_bad_input(folder):
     fails("board", "run", hello, "--seconds", "-1", expect=2, says="seconds")
     fails("board", "run", hello, "--seconds", "nan", expect=2, says="seconds")
     fails("board", "run", hello, "--cycles", "0", expect=2, says="--cycles")
+    fails("board", "run", hello, "--cycles", "6M", "--seconds", "1", expect=2, says="not both")
+    # Times that are no whole number of nanoseconds in binary end as well; b .
+    (folder / "waits.bin").write_bytes(image([0xE7FE], ()))
+    for seconds in ("1e-30", "0.0041", "0.0079"):
+        millrace("board", "run", folder / "waits.bin", "--seconds", seconds).says("stopped after")
+    # What is written is never a file that is read, nor another that is written.
+    mine = folder / "mine.hex"
+    mine.write_bytes(hello.read_bytes())
+    (folder / "link.hex").symlink_to(mine)
+    for option, place in (("--trace", mine), ("--itm", mine), ("--json", mine),
+                          ("--uart", f"6={mine}"), ("--trace", folder / "link.hex")):
+        fails("board", "run", mine, option, place, expect=2, says=f"IMAGE and {option}")
+    fails("board", "run", mine, "--timing", mine, "--itm", mine, expect=2, says="one file")
+    fails("board", "run", hello, "--itm", folder / "new", "--trace", folder / "new", expect=2,
+          says="--itm and --trace")
+    assert mine.read_bytes() == hello.read_bytes()
+    with open(folder / "huge.bin", "wb") as huge:
+        huge.truncate((64 << 20) + 1)
+    fails("board", "run", folder / "huge.bin", expect=1, says="larger than 64 MB")
     fails("board", "run", hello, "--uart", "9=stdout", expect=2, says="1 to 8")
     fails("board", "run", hello, "--uart", "6=stdout", "--uart", "6=x", expect=2, says="twice")
     fails("board", "run", hello, "--uart", "6=/nowhere/x", expect=1, says="/nowhere/x")
     fails("board", "run", hello, "--icache", "maybe", expect=2, says="on or off")
     fails("board", "run", hello, "--psram", "4", expect=2, says="0, 8 or 16")
-    fails("board", "run", hello, "--adc", "square:3", expect=1, says="square")
+    fails("board", "run", hello, "--adc", "square:3", expect=2, says="square")
     fails("board", "run", hello, "--timing", folder / "none", expect=2, says="none")
     (folder / "profile").write_text("branch_mispredict = 5\nnonsense = 1\n")
-    fails("board", "run", hello, "--timing", folder / "profile", expect=1, says="line 2")
+    fails("board", "run", hello, "--timing", folder / "profile", expect=2, says="line 2")
     fails("board", "run", hello, "--trace", "/nowhere/t", expect=1, says="/nowhere/t")
     fails("board", "run", hello, "--json", "/nowhere/j", expect=1, says="/nowhere/j")
+    # Nobody can see what it prints: no reason to go on for ever. LPUART6 on, transmits; l: str; b l
+    # (ldr r0, =LPUART6; ldr r1, =8 MBaud of 24 MHz; str r1, [r0, #16]; ldr r1, =TE; str r1, [r0, #24])
+    flood = image([0x4804, 0x4905, 0x6101, 0x4905, 0x6181, 0x61C1, 0xE7FD, 0xBF00, 0xBF00, 0xBF00,
+                   0x8000, 0x4019, 0x0001, 0x0210, 0x0000, 0x0008], ())
+    (folder / "flood.bin").write_bytes(flood)
+    millrace("board", "run", folder / "flood.bin", "--seconds", "0", "--uart", "6=/dev/full",
+             expect=1).says("No space left")
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run([e2e.MILLRACE, "board", "run", folder / "flood.bin", "--seconds", "0"],
+                              stdout=full, stderr=subprocess.PIPE, timeout=e2e.DEADLINE_S)
+    assert done.returncode == 1 and b"No space left" in done.stderr, done
     # A disk that is full: the run ends with a sentence, and what was measured is written.
     outcome = millrace("board", "run", FOLDER / "kernels_flash.elf", "--trace", "/dev/full",
                        "--json", folder / "full.json", expect=1)

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "cli/output_file.h"
 #include "cli/posix/board_image.h"
 #include "cli/posix/output_stream.h"
 #include "cli/posix/text_file.h"
@@ -57,7 +58,9 @@ class Machine final : public host::Clock {
                board::UsbHostOptions usb) {
     board::ImageError error;
     board_ = Board::create(image, options, &error);
-    if (board_ == nullptr) return Error{ErrorCode::usage, error.message};
+    if (board_ == nullptr) {
+      return Error{error.bad_option ? ErrorCode::usage : ErrorCode::protocol, error.message};
+    }
     if (capture_ != nullptr) {
       usb.capture = [this](std::span<const uint8_t> bytes) { capture_->write(bytes); };
     }
@@ -86,6 +89,13 @@ class Machine final : public host::Clock {
         return false;
       case StopReason::fault_loop:
         trouble_ = "does nothing but fault: " + stop.detail.substr(0, stop.detail.find('\n'));
+        return false;
+      case StopReason::reset_loop:
+        trouble_ = "does nothing but reset itself: " + stop.detail;
+        return false;
+      case StopReason::exited:
+        trouble_ = stop.detail.empty() ? "the firmware ended"
+                                       : "does not start again after a reset: " + stop.detail;
         return false;
       case StopReason::asleep:
         trouble_ = "the firmware has no USB serial port, and sleeps with nothing to wake it";
@@ -253,7 +263,8 @@ Status take_option(const std::string& key, const std::string& value, Options* op
     return Status();
   }
   if (key == "seed") {
-    return number_into(&options->board.seed, Scale::count, 0, UINT64_MAX)(value);
+    const Status taken = number_into(&options->board.seed, Scale::count, 0, UINT64_MAX)(value);
+    return taken ? taken : wrong(taken.error().message);
   }
   options->usb.profile_text += key + " = " + value + "\n";  // the profile knows its parameters
   return Status();
@@ -284,10 +295,16 @@ Result<std::unique_ptr<Endpoint>> make_board_endpoint(const std::string& rest) {
   if (mark == 0 || rest.empty()) {
     return Error{ErrorCode::usage, "port board: names no image (board:IMAGE?KEY=VALUE&...)"};
   }
-  Result<board::Image> image = load_image(ImageOptions{rest.substr(0, mark), {}});
+  const std::string path = rest.substr(0, mark);
+  Result<board::Image> image = load_image(ImageOptions{path, {}});
   if (!image) {
     return Error{image.error().code,
                  fmt::format("port {}: {}", printable(name), image.error().message)};
+  }
+  if (!options.pcap.empty() && same_output(options.pcap, path)) {
+    return Error{ErrorCode::usage,
+                 fmt::format("port {}: pcap= would write over the firmware (name another file)",
+                             printable(name))};
   }
   std::unique_ptr<OutputStream> capture;
   if (!options.pcap.empty()) {

@@ -146,6 +146,8 @@ const char* stop_name(board::StopReason reason) {
       return "locked_up";
     case board::StopReason::fault_loop:
       return "fault_loop";
+    case board::StopReason::reset_loop:
+      return "reset_loop";
     case board::StopReason::asleep:
       return "asleep";
   }

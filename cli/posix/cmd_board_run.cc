@@ -12,6 +12,7 @@
 #include "cli/commands.h"
 #include "cli/exit_code.h"
 #include "cli/interrupt.h"
+#include "cli/output_file.h"
 #include "cli/outputs.h"
 #include "cli/posix/board_image.h"
 #include "cli/posix/board_report.h"
@@ -89,11 +90,13 @@ class Run {
   int run();
 
  private:
+  Status check_files_apart() const;
   Status prepare();
   Status start_trace();
   StopInfo simulate();
   Result<StopInfo> debug();
   double seconds() const;
+  uint64_t end_ns() const;
   bool time_is_up() const;
   StopInfo run_slice();
   bool exchange(bool is_asleep);
@@ -115,6 +118,32 @@ class Run {
   OutputStream itm_, trace_file_;
   std::unique_ptr<board::TraceWriter> trace_;
 };
+
+// A file that is written is no other file of this run, least of all the firmware.
+Status Run::check_files_apart() const {
+  constexpr std::string_view kCsv = "csv:";
+  const std::string& adc = options_.board.adc_signal;
+  std::vector<std::pair<std::string, std::string>> files = {
+      {"IMAGE", options_.image.path},
+      {"--timing", options_.timing_file},
+      {"--adc", adc.rfind(kCsv, 0) == 0 ? adc.substr(kCsv.size()) : ""}};
+  const size_t first_written = files.size();
+  files.insert(files.end(), {{"--json", options_.outputs.json == "-" ? "" : options_.outputs.json},
+                             {"--itm", options_.itm},
+                             {"--trace", options_.trace},
+                             {"--pcap", options_.usb.capture}});
+  for (const UartPlace& place : options_.uarts) files.emplace_back("--uart", place.path);
+  for (size_t i = first_written; i < files.size(); ++i) {
+    for (size_t k = 0; k < i; ++k) {
+      const auto& [option, path] = files[i];
+      if (path.empty() || files[k].second.empty() || !same_output(path, files[k].second)) continue;
+      return Error{ErrorCode::usage,
+                   fmt::format("write {}: {} and {} would be one file (name another)",
+                               printable(path), files[k].first, option)};
+    }
+  }
+  return Status();
+}
 
 Status Run::prepare() {
   Result<board::Image> image = load_image(options_.image);
@@ -145,7 +174,9 @@ Status Run::prepare() {
   board.count_evictions_by_set = options_.stats;
   board::ImageError error;
   board_ = Board::create(image_, board, &error);
-  if (board_ == nullptr) return Error{ErrorCode::io, error.message};
+  if (board_ == nullptr) {
+    return Error{error.bad_option ? ErrorCode::usage : ErrorCode::io, error.message};
+  }
   if (const Status started = usb_.start(options_.usb, *board_, stderr); !started) return started;
   if (options_.stats) board_->start_profile();
   return options_.trace.empty() ? Status() : start_trace();
@@ -171,9 +202,15 @@ double Run::seconds() const {
   return options_.seconds.value_or(usb_.is_paced() ? 0 : kDefaultSeconds);
 }
 
+// When --seconds end. Whole nanoseconds, as the board counts them: rounded up, so that the time
+// asked for has passed by then.
+uint64_t Run::end_ns() const {
+  return seconds() > 0 ? static_cast<uint64_t>(std::ceil(seconds() * 1e9)) : UINT64_MAX;
+}
+
 bool Run::time_is_up() const {
   if (options_.cycles != 0) return board_->cycles() >= options_.cycles;
-  return seconds() > 0 && static_cast<double>(board_->ns()) >= seconds() * 1e9;
+  return board_->ns() >= end_ns();
 }
 
 // Not ahead of the wall clock, where a person or a program looks on. A board that was stopped, or
@@ -201,8 +238,7 @@ StopInfo Run::run_slice() {
     const auto most = static_cast<uint64_t>(std::ceil(cycles * 1e-9));
     return board_->run_until(std::min(options_.cycles, board_->cycles() + most));
   }
-  const double limit = seconds() > 0 ? seconds() * 1e9 : 9e18;
-  return board_->run_until_ns(std::min(static_cast<uint64_t>(limit), end));
+  return board_->run_until_ns(std::min(end_ns(), end));
 }
 
 // True: something happened to the USB cable.
@@ -219,7 +255,10 @@ StopInfo Run::simulate() {
     const StopInfo stop = run_slice();
     const bool is_asleep = stop.reason == StopReason::asleep;
     const bool is_event = exchange(is_asleep);
-    if (interrupted() || itm_.failed() || trace_file_.failed() || usb_.failed()) return stop;
+    if (interrupted() || uarts_.failed() || itm_.failed() || trace_file_.failed() ||
+        usb_.failed()) {
+      return stop;
+    }
     if (is_asleep && is_event) continue;
     if (is_asleep && is_live() && !is_over(begun)) {
       std::this_thread::sleep_for(kPtyWait);  // somebody may still type
@@ -259,7 +298,15 @@ std::string Run::sentence(const StopInfo& stop, int* code) const {
       *code = kFailed;
       return fmt::format("{}: does nothing but fault {}: {}", printable(image_.path), when,
                          stop.detail);
+    case StopReason::reset_loop:
+      *code = kFailed;
+      return fmt::format("{}: does nothing but reset itself {}: {}", printable(image_.path), when,
+                         stop.detail);
     case StopReason::exited:
+      if (!stop.detail.empty()) {
+        *code = kFailed;
+        return fmt::format("does not start again after a reset {}: {}", when, stop.detail);
+      }
       *code = stop.exit_code == 0 ? kOk : kFailed;
       return fmt::format("the firmware ended with code {} {}", stop.exit_code, when);
     case StopReason::asleep:
@@ -284,7 +331,10 @@ int Run::write_json(const StopInfo& stop, const std::string& text, int code) {
   if (options_.outputs.json.empty()) return code;
   Json document = result_document("board run", invocation_);
   document["image_path"] = image_.path;
-  document["stop"] = {{"reason", uarts_.found() ? "until" : stop_name(stop.reason)},
+  const bool by_user = interrupted() && stop.reason == StopReason::cycles;
+  document["stop"] = {{"reason", uarts_.found() ? "until"
+                                 : by_user      ? "requested"
+                                                : stop_name(stop.reason)},
                       {"pc", stop.pc},
                       {"exit_code", stop.exit_code},
                       {"text", text}};
@@ -334,6 +384,10 @@ int Run::run() {
                       "--gdb does not go with --seconds, --cycles or --until: the debugger says "
                       "when the run ends"});
   }
+  if (options_.seconds && options_.cycles != 0) {
+    return fail(Error{ErrorCode::usage, "give --seconds or --cycles, not both"});
+  }
+  if (const Status apart = check_files_apart(); !apart) return fail(apart.error());
   if (const Status ready = prepare(); !ready) {
     fail(ready.error());
     return ready.error().code == ErrorCode::usage ? kUsage : kFailed;

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <pty.h>
+#include <sys/stat.h>
 #include <termios.h>
 #include <unistd.h>
 
@@ -89,10 +90,16 @@ Status UartPorts::open(const std::vector<UartPlace>& places, std::FILE* report,
       fcntl(port.descriptor, F_SETFD, FD_CLOEXEC);
       fcntl(slave, F_SETFD, FD_CLOEXEC);
       if (!place.path.empty()) {
-        unlink(place.path.c_str());
+        // Only a link of an earlier run makes room, never a file.
+        struct stat there {};
+        if (lstat(place.path.c_str(), &there) == 0 && S_ISLNK(there.st_mode)) {
+          unlink(place.path.c_str());
+        }
         if (symlink(name, place.path.c_str()) != 0) {
+          const int number = errno;
+          port.place.path.clear();  // what is there is not ours
           return Error{ErrorCode::usage, fmt::format("--uart: link {}: {} (choose another place)",
-                                                     printable(place.path), std::strerror(errno))};
+                                                     printable(place.path), std::strerror(number))};
         }
       }
       write_now(report, fmt::format("LPUART{} is at {}\n", place.uart, name));
@@ -179,6 +186,10 @@ Status UartPorts::finish() {
 bool UartPorts::has_pty() const {
   return std::any_of(ports_.begin(), ports_.end(),
                      [](const Port& port) { return port.descriptor >= 0; });
+}
+
+bool UartPorts::failed() const {
+  return write_error_ != 0 || (console_ == stdout && stdout_error() != 0);
 }
 
 void UartPorts::look_for(const std::string& pattern) { pattern_ = pattern; }

@@ -42,6 +42,8 @@ class UartPorts {
   // The end: everything that can be written is. An error if a file could not be.
   host::Status finish();
   bool has_pty() const;
+  // A file or stdout takes no more bytes; finish() says why, or for stdout the end of the program.
+  bool failed() const;
 
   // From now on the text of every UART is searched for `pattern`.
   void look_for(const std::string& pattern);

@@ -41,13 +41,23 @@ std::string_view cause_text(FaultCause cause) {
       return "an access that the MPU forbids";
     case FaultCause::breakpoint:
       return "a BKPT instruction without a debugger";
+    case FaultCause::supervisor_call:
+      return "an SVC instruction where SVCall cannot be taken (priority or masks)";
+    case FaultCause::stacking:
+      return "no memory for the registers that an exception saves on the stack";
+    case FaultCause::unstacking:
+      return "no memory where an exception's return takes the registers from";
+    case FaultCause::lazy_stacking:
+      return "no memory for the floating-point registers that an exception saves";
+    case FaultCause::vector_read:
+      return "no memory where the vector table is";
   }
   return "a fault";
 }
 
 bool has_address(FaultCause cause) {
   return cause == FaultCause::bus_data || cause == FaultCause::mpu_data ||
-         cause == FaultCause::unaligned;
+         cause == FaultCause::unaligned || cause >= FaultCause::stacking;
 }
 
 std::string registers_text(const std::array<uint32_t, 16>& r, uint32_t xpsr) {
@@ -113,8 +123,9 @@ std::string status_text(const SystemControlM7& system) {
 
 std::string fault_report(const Image& image, const SystemControlM7& system, MemorySystem& memory) {
   const FaultRecord& fault = system.faults();
-  return fmt::format("{}, {} times in a row", cause_sentence(image, fault), fault.repeated + 1) +
-         registers_text(fault.r, fault.xpsr) + status_text(system) +
+  std::string text = cause_sentence(image, fault);
+  if (fault.repeated != 0) text += fmt::format(", {} times in a row", fault.repeated + 1);
+  return text + registers_text(fault.r, fault.xpsr) + status_text(system) +
          backtrace_text(image, memory, fault.r);
 }
 
@@ -123,7 +134,7 @@ std::string lockup_report(const Image& image, const SystemControlM7& system, con
   const FaultRecord& fault = system.faults();
   std::string text = fault.count != 0 ? cause_sentence(image, fault)
                                       : std::string("the vector of a fault cannot be read");
-  text += fmt::format(" in exception {}", state.ipsr);
+  text += state.ipsr == 0 ? " in thread mode" : fmt::format(" in exception {}", state.ipsr);
   return text + registers_text(state.r, state.xpsr()) + status_text(system) +
          backtrace_text(image, memory, state.r);
 }

@@ -4,12 +4,15 @@
 // cycles so that a firmware that does nothing but fault is noticed.
 #include "board/rt1062_board.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <utility>
 
 #include "board/crash_report.h"
 #include "cpu/exception_number.h"
 #include "devices/adc_signal.h"
+#include "millrace/board/symbols.h"
 
 namespace millrace::board {
 namespace {
@@ -17,6 +20,9 @@ namespace {
 constexpr Cycles kSlice = 1'000'000;
 // One instruction that faults this often in a row, without another fault between.
 constexpr uint64_t kFaultLoop = 1000;
+// A boot loop: each round is the boot ROM's work for little time on the board.
+constexpr uint64_t kResetLoop = 100;
+constexpr uint64_t kQuickResetNs = 1'000'000;
 constexpr uint64_t kNanosecondsHz = 1'000'000'000;
 constexpr uint32_t kSystemBase = 0xE0000000;
 constexpr uint32_t kSystemBytes = 1u << 20;
@@ -32,12 +38,16 @@ std::unique_ptr<Board> Board::create(const Image& image, const BoardOptions& opt
   Timing timing;
   const std::string problem = apply_profile(options.timing_profile, &timing);
   if (!problem.empty()) {
-    error->message = "timing profile: " + problem;
+    error->message = problem;
+    error->bad_option = true;
     return nullptr;
   }
   AdcSignal signal;
   if (!options.adc_signal.empty()) error->message = parse_adc_signal(options.adc_signal, &signal);
-  if (!error->message.empty()) return nullptr;
+  if (!error->message.empty()) {
+    error->bad_option = true;
+    return nullptr;
+  }
   auto board = std::make_unique<Rt1062Board>(image, options, timing);
   if (!board->boot(error)) return nullptr;
   return board;
@@ -111,6 +121,8 @@ void Rt1062Board::report_unknown(const Device& device, uint32_t offset, bool is_
   unknown_.count(peripherals_.base_of(device) + offset, is_write, cpu_.access_pc());
 }
 
+bool Rt1062Board::in_reset_loop() const { return quick_resets_ >= kResetLoop; }
+
 bool Rt1062Board::in_fault_loop() const { return system_.faults().repeated >= kFaultLoop; }
 
 StopInfo Rt1062Board::run_slice(Cycles until, bool single) {
@@ -119,6 +131,14 @@ StopInfo Rt1062Board::run_slice(Cycles until, bool single) {
     const CpuStop stop = single ? cpu_.step() : cpu_.run(std::min(until, cpu_.now() + kSlice));
     if (stop == CpuStop::reset || reset_requested_) {
       reset();
+      if (in_reset_loop()) {
+        quick_resets_ = 0;  // a debugger may look at another hundred
+        StopInfo info = stop_info(CpuStop::stepped);
+        info.reason = StopReason::reset_loop;
+        info.detail = fmt::format("{} resets, each within 1 ms of the one before, the last by {}",
+                                  kResetLoop, symbol_at(image_, reset_pc_));
+        return info;
+      }
       if (single) return stop_info(CpuStop::stepped);
       continue;
     }
@@ -128,7 +148,7 @@ StopInfo Rt1062Board::run_slice(Cycles until, bool single) {
       if (!single) return stop_info(CpuStop::cycles);
       continue;
     }
-    if (stop != CpuStop::cycles) return stop_info(stop);
+    if (stop != CpuStop::cycles || single) return stop_info(stop);
     if (system_.faults().count != faults_before && in_fault_loop()) {
       StopInfo info = stop_info(stop);
       info.reason = StopReason::fault_loop;
@@ -168,6 +188,7 @@ StopInfo Rt1062Board::stop_info(CpuStop stop) {
       info.reason =
           semihosting_.exited() || powered_off_ ? StopReason::exited : StopReason::requested;
       info.exit_code = semihosting_.exit_code();
+      info.detail = no_start_;
       stop_requested_ = false;
       break;
     case CpuStop::breakpoint:
@@ -195,11 +216,17 @@ void Rt1062Board::request_stop() {
 
 void Rt1062Board::reset() {
   ++resets_;
+  quick_resets_ = ns() - reset_at_ns_ < kQuickResetNs ? quick_resets_ + 1 : 0;
+  reset_at_ns_ = ns();
+  reset_pc_ = cpu_.access_pc();
   if (trace_ != nullptr) trace_->event(TraceEvent::reset, 0, cpu_.now());
   reset_requested_ = false;
   ImageError error;
   // A firmware that destroyed its own boot header does not come back, as on the chip.
-  if (!start(&error)) powered_off_ = true;
+  if (!start(&error)) {
+    powered_off_ = true;
+    no_start_ = error.message;
+  }
 }
 
 bool Rt1062Board::uart_input(unsigned uart, uint8_t byte) {
@@ -309,6 +336,8 @@ void Rt1062Board::snapshot(Snapshot& s) {
   cpu_.snapshot(s);
   unknown_.snapshot(s);
   s.field("resets", resets_);
+  s.field("quick_resets", quick_resets_);
+  s.field("reset_at_ns", reset_at_ns_);
   s.field("powered_off", powered_off_);
 }
 

@@ -83,6 +83,7 @@ class Rt1062Board final : public Board, private DeviceHost, private ClockUser {
   StopInfo run_slice(Cycles until, bool single);
   StopInfo stop_info(CpuStop stop);
   bool in_fault_loop() const;
+  bool in_reset_loop() const;
   void snapshot(Snapshot& s);
 
   const Image image_;
@@ -107,6 +108,10 @@ class Rt1062Board final : public Board, private DeviceHost, private ClockUser {
   bool powered_off_ = false;
   bool clock_changed_ = false;
   uint64_t resets_ = 0;
+  uint64_t quick_resets_ = 0;  // in a row, each within kQuickResetNs of the one before
+  uint64_t reset_at_ns_ = 0;
+  uint32_t reset_pc_ = 0;
+  std::string no_start_;  // why a reset found nothing to start
 };
 
 }  // namespace millrace::board

@@ -11,8 +11,10 @@
 namespace millrace::board {
 namespace {
 
+using ::testing::AllOf;
 using testing::FlashImage;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::StartsWith;
 
 std::unique_ptr<Board> make(const FlashImage& flash, const BoardOptions& options = {}) {
@@ -95,6 +97,24 @@ TEST(Board, DamagedSnapshotIsRefused) {
   EXPECT_NE(board->restore(saved), "");
 }
 
+// Null pointers with an odd offset: the first page, not yet known to the core's fast path.
+TEST(Board, MisalignedAccessesOfTheFirstPageAreDone) {
+  for (const unsigned access : {0x6801 /* ldr r1, [r0] */, 0x8801 /* ldrh r1, [r0] */,
+                                0x6002 /* str r2, [r0] */, 0x8002 /* strh r2, [r0] */}) {
+    for (const unsigned address : {1, 2, 3, 5, 0xFD}) {
+      FlashImage flash{static_cast<uint16_t>(0x2000 | address) /* movs r0, #address */,
+                       0x2255 /* movs r2, #0x55 */, static_cast<uint16_t>(access),
+                       0x2301 /* movs r3, #1 */, 0xE7FE /* b . */};
+      auto board = make(flash);
+      EXPECT_EQ(board->run_until(10000).reason, StopReason::cycles) << access << " at " << address;
+      EXPECT_EQ(board->read_register(3), 1u) << access << " at " << address;
+      uint8_t there = 0;
+      ASSERT_TRUE(board->read_memory(address, &there, 1));
+      EXPECT_EQ(there, access < 0x6800 || access == 0x8002 ? 0x55 : 0) << access;
+    }
+  }
+}
+
 TEST(Board, LockUpTellsCauseRegistersAndAddress) {
   // udf in thread mode; the HardFault handler is udf again.
   auto board = make(FlashImage{0xDE00});
@@ -113,6 +133,89 @@ TEST(Board, AHandlerThatReturnsToTheFaultIsAFaultLoop) {
   EXPECT_EQ(stop.reason, StopReason::fault_loop);
   EXPECT_THAT(stop.detail, HasSubstr("undefined instruction"));
   EXPECT_LT(board->cycles(), 50'000'000u);
+}
+
+TEST(Board, AHandlerThatSkipsWhatFaultsIsNoFaultLoop) {
+  // movs r0, #9; lsls r0, r0, #28 (0x90000000); l: adds r0, #4; ldr r1, [r0]; cmp r0, r5; bne l
+  FlashImage flash{0x2009, 0x0700, 0x3004, 0x6801, 0x42A8, 0xD1FB};
+  flash.vector(3, 0x60002200);
+  // ldr r1, [sp, #24]; adds r1, #2; str r1, [sp, #24]; bx lr
+  flash.halfwords(0x60002200, {0x9906, 0x3102, 0x9106, 0x4770});
+  auto board = make(flash);
+  EXPECT_EQ(board->run_until(5'000'000).reason, StopReason::cycles);
+  EXPECT_GT(board->stats().faults, 2000u);
+}
+
+// Faults without an instruction of their own have words of their own.
+TEST(Board, FaultsOnTheWayToAHandlerAreNamed) {
+  const auto report = [](std::initializer_list<uint16_t> code,
+                         std::initializer_list<uint16_t> svc) {
+    FlashImage flash(code);
+    flash.vector(3, 0x60002200);
+    flash.vector(11, 0x60002300);
+    flash.halfwords(0x60002200, {0xE7FE /* b . */});
+    flash.halfwords(0x60002300, svc);
+    auto board = make(flash);
+    EXPECT_EQ(board->run_until(10000).reason, StopReason::cycles);
+    return board->fault_state();
+  };
+  EXPECT_THAT(report({0xDF00} /* svc 0 */, {0xDF00}),
+              StartsWith("an SVC instruction where SVCall cannot be taken (priority or masks) at "
+                         "0x60002302"));
+  EXPECT_THAT(report({0xB672, 0xDF00} /* cpsid i; svc 0 */, {0xE7FE}), StartsWith("an SVC"));
+  // movs r0, #9; lsls r0, r0, #28; mov sp, r0; svc 0
+  EXPECT_THAT(report({0x2009, 0x0700, 0x4685, 0xDF00}, {0xE7FE}),
+              AllOf(StartsWith("no memory for the registers that an exception saves"),
+                    HasSubstr("address 0x8FFFFFE0")));
+  // The handler moves its stack away: movs r0, #9; lsls r0, r0, #28; mov sp, r0; bx lr
+  EXPECT_THAT(report({0xDF00}, {0x2009, 0x0700, 0x4685, 0x4770}),
+              AllOf(StartsWith("no memory where an exception's return takes the registers from"),
+                    HasSubstr("address 0x90000000")));
+  // An access that faults with no stack to tell of it keeps its own name: push {r0}
+  EXPECT_THAT(report({0x2009, 0x0700, 0x4685, 0xB401}, {0xE7FE}),
+              AllOf(StartsWith("an access that no memory or device answers at 0x60002106"),
+                    Not(HasSubstr("in a row"))));
+}
+
+TEST(Board, AFirmwareThatOnlyResetsItselfIsStopped) {
+  // ldr r0, =AIRCR; ldr r1, =VECTKEY | SYSRESETREQ; str r1, [r0]; b .
+  FlashImage flash{0x4801, 0x4902, 0x6001, 0xE7FE, 0xED0C, 0xE000, 0x0004, 0x05FA};
+  for (const bool stepped : {false, true}) {
+    auto board = make(flash);
+    StopInfo stop;
+    for (unsigned i = 0; i < 10000 && stop.reason == StopReason::cycles; ++i) {
+      stop = stepped ? board->step() : board->run_until(board->cycles() + 100'000);
+    }
+    EXPECT_EQ(stop.reason, StopReason::reset_loop);
+    EXPECT_EQ(stop.detail,
+              "100 resets, each within 1 ms of the one before, the last by 0x60002104");
+    EXPECT_EQ(board->stats().resets, 100u);
+  }
+}
+
+// l: subs r3, #1; bne l; then the reset: rounds of longer than 1 ms are somebody's purpose.
+TEST(Board, ResetsFarApartAreNoResetLoop) {
+  FlashImage flash{0x4B04 /* ldr r3, [pc, #16] */,
+                   0x3B01,
+                   0xD1FD,
+                   0x4802,
+                   0x4902,
+                   0x6001,
+                   0xE7FE,
+                   0xBF00,
+                   0xED0C,
+                   0xE000,
+                   0x0004,
+                   0x05FA};
+  flash.halfwords(0x60002100, {0x4B05, 0x3B01, 0xD1FD, 0x4802, 0x4902, 0x6001, 0xE7FE, 0xBF00});
+  flash.word(0x60002110, 0xE000ED0C);
+  flash.word(0x60002114, 0x05FA0004);
+  flash.word(0x60002118, 400'000);
+  BoardOptions options;
+  options.timing = false;  // two cycles a round: 2.02 ms at 396 MHz
+  auto board = make(flash, options);
+  EXPECT_EQ(board->run_until(102 * 800'000).reason, StopReason::cycles);
+  EXPECT_GE(board->stats().resets, 101u);
 }
 
 TEST(Board, AFaultHandlerThatWaitsIsNamed) {

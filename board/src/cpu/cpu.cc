@@ -16,6 +16,12 @@
 #include "cpu/schedule.h"
 
 namespace millrace::board {
+namespace {
+
+// Of a step that sleeps: events that wake nothing may come for ever.
+constexpr Cycles kLongestStep = 1'000'000;
+
+}  // namespace
 
 Cpu::Cpu(MemorySystem& memory, SystemControl& system, EventQueue& events, const Timing* timing)
     : memory_(memory),
@@ -27,7 +33,7 @@ Cpu::Cpu(MemorySystem& memory, SystemControl& system, EventQueue& events, const 
       predictor_(timing_) {}
 
 CpuStop Cpu::run(Cycles until) { return execute(until, false); }
-CpuStop Cpu::step() { return execute(kNever, true); }
+CpuStop Cpu::step() { return execute(now() + kLongestStep, true); }
 
 Cycles Cpu::now() const { return cursor_ != nullptr ? block_time_ + cursor_->cycle : block_time_; }
 

@@ -58,7 +58,7 @@ class Cpu {
   // time; instructions that would issue at or behind an event's time execute after it. The same
   // program gives the same result however the time is sliced.
   CpuStop run(Cycles until);
-  // One instruction, or one exception entry, or up to the next event while asleep.
+  // One instruction, or one exception entry, or sleep: up to its end, at most a million cycles.
   CpuStop step();
   void request_stop() { stop_requested_ = true; }  // from a callback; takes effect at a boundary
 
@@ -156,9 +156,11 @@ class Cpu {
 
  private:
   enum class Sleep : uint8_t { none, wfi, wfe };
-  // A page on the fast path. The tags hold the page's address, or 1: none.
+  // A page on the fast path. The tags hold the page's address or kNoPage. What load() and store()
+  // look for is the page with the bits of a misalignment, so kNoPage has a bit that is in neither.
+  static constexpr uint32_t kNoPage = kPageBytes / 2;
   struct Tlb {
-    uint32_t read_tag = 1, write_tag = 1;
+    uint32_t read_tag = kNoPage, write_tag = kNoPage;
     uint8_t* read = nullptr;
     uint8_t* write = nullptr;
   };

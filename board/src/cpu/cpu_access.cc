@@ -39,8 +39,8 @@ Cpu::Tlb* Cpu::fill_tlb(uint32_t address) {
   Tlb& t = tlb_[(address / kPageBytes) % kTlbEntries];
   t.read = page->read;
   t.write = page->write;
-  t.read_tag = page->read != nullptr ? base : 1;
-  t.write_tag = page->write != nullptr ? base : 1;
+  t.read_tag = page->read != nullptr ? base : kNoPage;
+  t.write_tag = page->write != nullptr ? base : kNoPage;
   return &t;
 }
 

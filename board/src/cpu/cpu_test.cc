@@ -193,6 +193,20 @@ TEST(Cpu, WfiWithMaskedInterruptWakesWithoutTakingIt) {
   EXPECT_EQ(b.system.interrupted_pc, 0u);
 }
 
+TEST(Cpu, AStepThroughASleepThatNothingEndsReturns) {
+  FakeBoard b;
+  b.load({0xBF30, 0x2601} /* wfi; movs r6, #1 */);
+  Alarm alarm(b);
+  alarm.period = 61;  // for ever, and never an interrupt
+  b.events.schedule(alarm.event, 61);
+  for (const Cycles end : {1'000'000u, 2'000'000u}) {
+    EXPECT_EQ(b.cpu.step(), CpuStop::cycles);
+    EXPECT_EQ(b.cpu.now(), end);
+    EXPECT_TRUE(b.cpu.asleep());
+  }
+  EXPECT_EQ(b.r(6), 0u);
+}
+
 TEST(Cpu, SleepWithNothingScheduledStops) {
   FakeBoard b;
   b.load({0xBF30} /* wfi */);

@@ -62,18 +62,19 @@ uint32_t SystemControlM7::push_frame(CpuState& state, Transfer* transfer) {
   store(transfer, frame + 0x1C, xpsr);
   const int current = execution_priority(state);
   if (transfer->fault != AccessFault::none) {
-    transfer_fault(*transfer, scs::kMStkErr, scs::kStkErr, current);
+    transfer_fault(state, *transfer, FaultCause::stacking, current);
   }
   if (has_fp) {
     if ((fpccr_ & scs::kLspEn) != 0) {
       defer_fp(state, frame);
     } else if (!fp_allowed(state.privileged())) {
+      record_derived(state, FaultCause::no_coprocessor, 0);
       cfsr_ |= scs::kNoCp;
       pend_synchronous(kUsageFault, current);
     } else if (transfer->fault == AccessFault::none) {
       store_fp(state, frame + scs::kFrameBytes, transfer);
       if (transfer->fault != AccessFault::none) {
-        transfer_fault(*transfer, scs::kMStkErr, scs::kStkErr, current);
+        transfer_fault(state, *transfer, FaultCause::stacking, current);
       }
     }
   }
@@ -123,6 +124,7 @@ void SystemControlM7::take_highest(CpuState& state, uint32_t exc_return, uint32_
   Nvic::Candidate candidate = nvic_.highest_pending();
   uint32_t vector = 0;
   while (!fetch_vector(candidate.exception, &vector, stall)) {
+    record_derived(state, FaultCause::vector_read, vtor_ + 4 * candidate.exception);
     // B1.5.15: a vector read error is a HardFault in place of the exception, which stays pending;
     // at the vectors of NMI and HardFault there is no way on.
     if (candidate.priority <= -1 || execution_priority(state) <= -1) {
@@ -133,6 +135,7 @@ void SystemControlM7::take_highest(CpuState& state, uint32_t exc_return, uint32_
     nvic_.pend(kHardFault);
     candidate = nvic_.highest_pending();
   }
+  fault_pends_ = false;
   ++exceptions_;
   if (on_exception_) on_exception_(candidate.exception, true);
   nvic_.activate(candidate.exception);

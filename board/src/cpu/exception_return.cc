@@ -50,6 +50,7 @@ bool SystemControlM7::pop_frame(CpuState& state, uint32_t exc_return, Transfer* 
   // While lazy stacking is pending the registers still hold the state of this frame.
   const bool load_fp = has_fp && (fpccr_ & scs::kLspAct) == 0;
   if (load_fp && !fp_allowed(transfer->privileged)) {
+    record_derived(state, FaultCause::no_coprocessor, 0);
     cfsr_ |= scs::kNoCp;
     pend_synchronous(kUsageFault, current);
     return false;
@@ -61,12 +62,13 @@ bool SystemControlM7::pop_frame(CpuState& state, uint32_t exc_return, Transfer* 
     }
   }
   if (transfer->fault != AccessFault::none) {
-    transfer_fault(*transfer, scs::kMUnstkErr, scs::kUnstkErr, current);
+    transfer_fault(state, *transfer, FaultCause::unstacking, current);
     return false;
   }
   const uint32_t psr = words[7];
   const uint32_t ipsr = psr & 0x1FF;
   if (to_thread != (ipsr == 0)) {
+    record_derived(state, FaultCause::invalid_pc, 0);
     cfsr_ |= scs::kInvPc;
     pend_synchronous(kUsageFault, current);
     return false;
@@ -118,6 +120,7 @@ uint32_t SystemControlM7::exception_return(CpuState& state, uint32_t exc_return)
   const uint32_t chained_return = 0xF0000000u | (exc_return & 0x0FFFFFFFu);
   uint32_t stall = 0;
   if (!valid) {
+    record_derived(state, FaultCause::invalid_pc, 0);
     cfsr_ |= scs::kInvPc;
     pend_synchronous(kUsageFault, execution_priority(state));
   } else if (!takeable(nvic_.highest_pending(), state)) {

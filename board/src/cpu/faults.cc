@@ -44,6 +44,11 @@ Status status_of(FaultCause cause) {
     case FaultCause::mpu_data:
       return {kMemManage, scs::kDAccViol | scs::kMmarValid};
     case FaultCause::breakpoint:
+    case FaultCause::supervisor_call:
+    case FaultCause::stacking:
+    case FaultCause::unstacking:
+    case FaultCause::lazy_stacking:
+    case FaultCause::vector_read:
       break;
   }
   return {kDebugMonitor, 0};
@@ -106,17 +111,28 @@ void SystemControlM7::pend_synchronous(unsigned exception, int current) {
 }
 
 void SystemControlM7::supervisor_call(CpuState& state) {
-  pend_synchronous(kSvCall, execution_priority(state));
+  const int current = execution_priority(state);
+  if (nvic_.group_priority(nvic_.priority(kSvCall)) >= current) {
+    record(state, FaultCause::supervisor_call, 0);
+  }
+  pend_synchronous(kSvCall, current);
 }
 
 void SystemControlM7::record(const CpuState& state, FaultCause cause, uint32_t address) {
-  const bool again = faults_.count != 0 && faults_.r[15] == state.r[15];
+  // A handler that skips what faults makes progress: a probe of memory is no endless fault.
+  const bool again = faults_.count != 0 && faults_.r[15] == state.r[15] && faults_.cause == cause &&
+                     faults_.address == address;
   faults_.repeated = again ? faults_.repeated + 1 : 0;
   ++faults_.count;
   faults_.cause = cause;
   faults_.address = address;
   faults_.r = state.r;
   faults_.xpsr = state.xpsr();
+  fault_pends_ = true;
+}
+
+void SystemControlM7::record_derived(const CpuState& state, FaultCause cause, uint32_t address) {
+  if (!fault_pends_) record(state, cause, address);
 }
 
 void SystemControlM7::fault(CpuState& state, FaultCause cause, uint32_t address) {
@@ -169,14 +185,16 @@ void SystemControlM7::skip_instruction(CpuState& state) {
 
 // A derived exception: of stacking, unstacking or lazy stacking. These do not set the address
 // registers (B3.2.15: MMARVALID, BFARVALID are for the access of an instruction).
-void SystemControlM7::transfer_fault(const Transfer& transfer, uint32_t memory_bit,
-                                     uint32_t bus_bit, int current) {
+void SystemControlM7::transfer_fault(const CpuState& state, const Transfer& transfer,
+                                     FaultCause cause, int current) {
+  const bool stacks = cause == FaultCause::stacking;
+  record_derived(state, cause, transfer.address);
   if (transfer.fault == AccessFault::bus ||
       (transfer.address >= kPpbFirst && transfer.address < kPpbEnd)) {
-    cfsr_ |= bus_bit;
+    cfsr_ |= stacks ? scs::kStkErr : scs::kUnstkErr;
     pend_synchronous(kBusFault, current);
   } else {
-    cfsr_ |= memory_bit;
+    cfsr_ |= stacks ? scs::kMStkErr : scs::kMUnstkErr;
     pend_synchronous(kMemManage, current);
   }
 }

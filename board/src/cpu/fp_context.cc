@@ -49,6 +49,7 @@ bool SystemControlM7::preserve_fp(CpuState& state) {
   store_fp(state, fpcar_, &transfer);
   owe(transfer.stall);
   if (transfer.fault != AccessFault::none) {
+    record_derived(state, FaultCause::lazy_stacking, transfer.address);
     const bool bus = transfer.fault == AccessFault::bus;
     const unsigned exception = bus ? kBusFault : kMemManage;
     cfsr_ |= bus ? scs::kLspErr : scs::kMLspErr;

@@ -210,6 +210,7 @@ void SystemControlM7::snapshot(Snapshot& s) {
   s.field("scs.fault_address", faults_.address);
   s.field("scs.fault_r", faults_.r);
   s.field("scs.fault_xpsr", faults_.xpsr);
+  s.field("scs.fault_pends", fault_pends_);
   update_fp_check();
 }
 

@@ -25,6 +25,12 @@ enum class FaultCause : uint8_t {
   mpu_instruction,        // MMFSR.IACCVIOL
   mpu_data,               // MMFSR.DACCVIOL, MMFAR
   breakpoint,             // BKPT without a debugger: HardFault, HFSR.DEBUGEVT
+  // Not of an instruction's execution; the system control finds these itself.
+  supervisor_call,  // SVC that SVCall cannot serve now: HardFault
+  stacking,         // MSTKERR, STKERR
+  unstacking,       // MUNSTKERR, UNSTKERR
+  lazy_stacking,    // MLSPERR, LSPERR
+  vector_read,      // HFSR.VECTTBL
 };
 
 class SystemControl : public Device, public AttributeSource {

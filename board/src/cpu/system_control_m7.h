@@ -25,7 +25,7 @@ namespace millrace::board {
 // The synchronous exceptions so far and the last of them, for reports.
 struct FaultRecord {
   uint64_t count = 0;
-  uint64_t repeated = 0;  // times in a row that the same instruction faulted
+  uint64_t repeated = 0;  // times in a row that the same instruction faulted in the same way
   FaultCause cause = FaultCause::undefined_instruction;
   uint32_t address = 0;          // of the access, where there is one
   std::array<uint32_t, 16> r{};  // r[15]: of the instruction
@@ -137,7 +137,10 @@ class SystemControlM7 final : public SystemControl {
   void pend_synchronous(unsigned exception, int current);
   void lock_up();
   void record(const CpuState& state, FaultCause cause, uint32_t address);
-  void transfer_fault(const Transfer& transfer, uint32_t memory_bit, uint32_t bus_bit, int current);
+  // A fault on the way to or from a handler: recorded unless it follows from one that still pends.
+  void record_derived(const CpuState& state, FaultCause cause, uint32_t address);
+  void transfer_fault(const CpuState& state, const Transfer& transfer, FaultCause cause,
+                      int current);
   void skip_instruction(CpuState& state);
   bool takeable(const Nvic::Candidate& candidate, const CpuState& state) const;
   // After any change of masks or active exceptions.
@@ -201,6 +204,7 @@ class SystemControlM7 final : public SystemControl {
   bool locked_up_ = false;
   bool reset_requested_ = false;
   FaultRecord faults_;
+  bool fault_pends_ = false;  // the recorded fault has no handler yet
   uint64_t exceptions_ = 0;
   std::function<void(unsigned, bool)> on_exception_;
 };

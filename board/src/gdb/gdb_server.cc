@@ -40,6 +40,7 @@ int signal_of(StopReason reason) {
     case StopReason::fault_loop:
       return kSigSegv;
     case StopReason::cycles:
+    case StopReason::reset_loop:
     case StopReason::exited:
     case StopReason::breakpoint:
     case StopReason::watchpoint:
@@ -56,6 +57,8 @@ std::string words_of(const StopInfo& stop) {
       return "locked up: " + stop.detail + "\n";
     case StopReason::fault_loop:
       return "the same fault again and again: " + stop.detail + "\n";
+    case StopReason::reset_loop:
+      return "does nothing but reset itself: " + stop.detail + "\n";
     case StopReason::requested:
       return stop.detail.empty() ? "" : "in a fault handler: " + stop.detail + "\n";
     case StopReason::asleep:

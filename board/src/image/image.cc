@@ -139,7 +139,7 @@ bool load_image(const std::string& path, uint32_t binary_address, Image* out, Im
   std::vector<uint8_t> bytes;
   const std::string problem = read_file(path, &bytes);
   if (!problem.empty()) {
-    error->unreadable = true;
+    error->unreadable = problem != too_large(path);
     return finish(path, problem, out, error);
   }
   return parse_image(path, bytes, binary_address, out, error);

@@ -40,6 +40,7 @@ enum class StopReason : uint8_t {
   watchpoint,
   locked_up,
   fault_loop,  // one instruction faults again and again
+  reset_loop,  // it resets itself again and again, each time within a millisecond
   asleep,      // WFI/WFE with nothing that could ever wake it
 };
 
@@ -48,7 +49,8 @@ struct StopInfo {
   uint32_t pc = 0;
   uint32_t watch_address = 0;  // watchpoint
   int exit_code = 0;           // exited
-  // locked_up, fault_loop: the cause, the registers and a backtrace, several lines.
+  // locked_up, fault_loop: the cause, the registers and a backtrace, several lines. reset_loop:
+  // where. exited: why it did not start again, if a reset was the end of it.
   std::string detail;
 };
 

@@ -50,6 +50,7 @@ struct Image {
 struct ImageError {
   std::string message;      // one sentence: file, offset or line, remedy
   bool unreadable = false;  // the file is not there or cannot be read; its content was not judged
+  bool bad_option = false;  // of Board::create(): BoardOptions has a wrong value, see the message
 };
 
 // Reads a regular file of 1 byte to kMaxImageBytes; the kind is found from its content: the ELF
