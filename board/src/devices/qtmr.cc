@@ -293,7 +293,7 @@ void Qtmr::settle(Cycles now) {
 
 void Qtmr::update() {
   bool level = false;
-  uint8_t lines = 0;
+  uint32_t lines = 0;
   for (unsigned i = 0; i < kChannels; ++i) {
     const uint32_t status = reg(i, kSctrl), compare = reg(i, kCsctrl);
     const uint8_t flags = state_[i].flags;
