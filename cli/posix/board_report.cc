@@ -69,6 +69,7 @@ std::vector<FunctionTime> functions_of(const Image& image,
     f.instructions += entry.instructions;
   }
   std::vector<FunctionTime> out;
+  out.reserve(by_name.size());
   for (auto& [name, f] : by_name) out.push_back(std::move(f));
   std::stable_sort(out.begin(), out.end(), [](const FunctionTime& a, const FunctionTime& b) {
     return a.cycles > b.cycles;

@@ -37,7 +37,7 @@ constexpr uint8_t kFlagTcf = 1, kFlagTof = 2, kFlagTcf1 = 4, kFlagTcf2 = 8;
 
 constexpr uint64_t kPrescalers = 128;  // the slowest
 
-constexpr std::array<RegisterSpec, 14 * Qtmr::kChannels> make_table() {
+constexpr std::array<RegisterSpec, size_t{14} * Qtmr::kChannels> make_table() {
   constexpr RegisterSpec kChannel[] = {
       {kComp1, "COMP1", 0, 0xFFFF},   {kComp2, "COMP2", 0, 0xFFFF},
       {kCapt, "CAPT", 0, 0},          {kLoad, "LOAD", 0, 0xFFFF},
@@ -47,7 +47,7 @@ constexpr std::array<RegisterSpec, 14 * Qtmr::kChannels> make_table() {
       {kCsctrl, "CSCTRL", 0, 0xFCCF}, {kFilt, "FILT", 0, 0x7FF},
       {kDma, "DMA", 0, 0x7},          {kEnbl, "ENBL", 0xF, 0xF},
   };
-  std::array<RegisterSpec, 14 * Qtmr::kChannels> table{};
+  std::array<RegisterSpec, size_t{14} * Qtmr::kChannels> table{};
   size_t n = 0;
   for (uint32_t channel = 0; channel < Qtmr::kChannels; ++channel) {
     for (RegisterSpec spec : kChannel) {

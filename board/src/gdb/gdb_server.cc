@@ -186,7 +186,7 @@ void GdbServer::Parts::resume_v(std::string_view actions) {
     actions.remove_prefix(std::min(actions.size(), action.size() + 1));
     const size_t colon = action.find(':');
     const std::string_view thread = colon == std::string_view::npos ? "" : action.substr(colon + 1);
-    if (thread != "" && thread != "1" && thread != "-1" && thread != "0") continue;
+    if (!thread.empty() && thread != "1" && thread != "-1" && thread != "0") continue;
     const std::string_view what = action.substr(0, colon);
     if (what == "c" || (what.size() == 3 && what[0] == 'C')) {
       go(false, 0, 0);
