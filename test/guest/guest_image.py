@@ -33,6 +33,13 @@ def run(*words, **options):
     return done.stdout
 
 
+def _fetch(scratch):
+    """Downloads the kernel's package; returns its name."""
+    name = _package_name()
+    run("apt-get", "-q", "download", name, cwd=scratch)
+    return name
+
+
 def _package_name():
     found = re.search(r"Depends: (linux-image-\S+)", run("apt-cache", "depends", META_PACKAGE))
     if not found:
@@ -55,8 +62,11 @@ def kernel(cache):
         return folder
     cache.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=cache) as scratch:
-        name = _package_name()
-        run("apt-get", "-q", "download", name, cwd=scratch)
+        try:
+            name = _fetch(scratch)
+        except Missing:  # no package lists, or old ones
+            run("apt-get", "-q", "update")
+            name = _fetch(scratch)
         package, = pathlib.Path(scratch).glob("*.deb")
         new = pathlib.Path(scratch) / "kernel"
         new.mkdir()
@@ -92,6 +102,13 @@ def libraries(program):
     return re.findall(r"(/\S+) \(0x", run("ldd", str(program)))
 
 
+def _without_debug(program):
+    """A sanitizer's build has 100 MB of it, and all of it would be memory of the guest."""
+    with tempfile.NamedTemporaryFile() as stripped:
+        run("objcopy", "--strip-debug", str(program), stripped.name)
+        return pathlib.Path(stripped.name).read_bytes()
+
+
 def initramfs(path, kernel_folder, init, programs):
     """`programs` go to /bin with their libraries, the modules to /modules, `init` to /init."""
     if not BUSYBOX.is_file() or shutil.which("ldd") is None:
@@ -101,7 +118,7 @@ def initramfs(path, kernel_folder, init, programs):
     for module in MODULES:
         files[f"modules/{module}.ko"] = (0o644, (kernel_folder / f"{module}.ko").read_bytes())
     for program in map(pathlib.Path, programs):
-        files[f"bin/{program.name}"] = (0o755, program.read_bytes())
+        files[f"bin/{program.name}"] = (0o755, _without_debug(program))
         for library in libraries(program):
             files[library.lstrip("/")] = (0o755, pathlib.Path(library).read_bytes())
     folders = {"dev", "proc", "sys"}

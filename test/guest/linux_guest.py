@@ -26,7 +26,7 @@ from guest_image import Missing, initramfs, kernel  # noqa: E402
 HERE = pathlib.Path(__file__).resolve().parent
 IMAGE = SOURCE / "build/arm/firmware/ports/rt1062/usb_stream_itcm.hex"
 GUEST_S = 240
-MEMORY_MB = 384
+MEMORY_MB = 768
 
 
 class Board:
