@@ -72,9 +72,9 @@ Status parse_usb_place(const std::string& text, UsbOptions* options) {
   if (kind == "usbip") {
     options->place = UsbOptions::Place::usbip;
     uint64_t port = 0;
-    const Status status =
-        has_link ? number_into(&port, Scale::count, 0, 65535)(text.substr(kind.size() + 1))
-                 : Status();
+    Status status = has_link
+                        ? number_into(&port, Scale::count, 0, 65535)(text.substr(kind.size() + 1))
+                        : Status();
     options->port = static_cast<unsigned>(port);
     return status;
   }

@@ -225,7 +225,7 @@ void Edma::end_major_loop() {
     std::array<uint8_t, kTcdBytes> next{};
     if (host_.dma_read(link, next.data(), kTcdBytes)) {
       next[kCsr] &= static_cast<uint8_t>(~kActive);
-      std::copy(next.begin(), next.end(), tcds_.begin() + n * kTcdBytes);
+      std::copy(next.begin(), next.end(), tcds_.begin() + ptrdiff_t{n} * kTcdBytes);
     } else {
       fail(n, kSbe);
     }

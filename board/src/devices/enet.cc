@@ -143,7 +143,7 @@ uint64_t Enet::bus_clocks_per_frame() const {
   const uint32_t mscr = registers_[kMscr];
   const uint64_t speed = mscr >> 1 & 0x3F;
   if (speed == 0) return 0;
-  return ((mscr & kNoPreamble) != 0 ? 32 : 64) * 2 * (speed + 1);
+  return ((mscr & kNoPreamble) != 0 ? uint64_t{32} : 64) * 2 * (speed + 1);
 }
 
 void Enet::start_frame(Cycles now) {

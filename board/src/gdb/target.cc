@@ -126,7 +126,7 @@ bool set_registers(Board& board, std::string_view digits) {
   const auto one = [&](unsigned number) {
     const size_t at =
         number < kFirstDouble ? 8 * number : 8 * kFirstDouble + 16 * (number - kFirstDouble);
-    set_register(board, number, digits.substr(at, 2 * bytes_of(number)));
+    set_register(board, number, digits.substr(at, size_t{2} * bytes_of(number)));
   };
   // CONTROL decides which stack pointer r13 is: it comes first, then msp and psp, then r13. A new
   // pc ends an IT block, which xPSR may begin again.

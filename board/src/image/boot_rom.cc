@@ -181,7 +181,7 @@ class FlashBoot {
       plan_.pc = at & ~1u;
       plan_.sp = options_.rom_stack;
       plan_.vtor = options_.rom_vtor;
-      const std::string problem = check_code("the entry of the image vector table", at);
+      std::string problem = check_code("the entry of the image vector table", at);
       if (problem.empty()) plan_.start = StartKind::code;
       return problem;
     }
@@ -209,7 +209,7 @@ class FlashBoot {
     plan_.pc = pc & ~1u;
     plan_.sp = sp & ~3u;
     plan_.vtor = options_.vtor_follows_table ? at : options_.rom_vtor;
-    const std::string problem =
+    std::string problem =
         check_code(fmt::format("the reset vector of the table at 0x{:08X}", at), pc);
     if (problem.empty()) plan_.start = StartKind::vector_table;
     return problem;

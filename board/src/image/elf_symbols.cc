@@ -104,7 +104,7 @@ std::string build_id_in(std::span<const uint8_t> notes) {
 std::string read_symbols(const ElfFile& file, Image* out) {
   for (const SectionHeader& section : file.sections()) {
     if (section.type != kShtSymtab) continue;
-    const std::string problem = read_table(file, section, out);
+    std::string problem = read_table(file, section, out);
     if (!problem.empty()) return problem;
     break;  // the gABI allows one
   }
@@ -117,12 +117,12 @@ std::string read_symbols(const ElfFile& file, Image* out) {
 std::string read_build_id(const ElfFile& file) {
   for (const SectionHeader& section : file.sections()) {
     if (section.type != kShtNote) continue;
-    const std::string id = build_id_in(file.bytes_of(section));
+    std::string id = build_id_in(file.bytes_of(section));
     if (!id.empty()) return id;
   }
   for (const ProgramHeader& program : file.programs()) {
     if (program.type != kPtNote) continue;
-    const std::string id = build_id_in(file.bytes_of(program));
+    std::string id = build_id_in(file.bytes_of(program));
     if (!id.empty()) return id;
   }
   return {};

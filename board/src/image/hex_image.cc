@@ -56,7 +56,7 @@ class HexParser {
       const std::string_view line = trimmed(take_line(&text));
       ++line_;
       if (line.empty()) continue;
-      const std::string problem = end_line_ == 0 ? record(line) : after_end(line);
+      std::string problem = end_line_ == 0 ? record(line) : after_end(line);
       if (!problem.empty()) return problem;
     }
     if (end_line_ == 0) {

@@ -41,7 +41,7 @@ std::string readable_name(const Symbol& symbol) {
 std::string symbol_at(const Image& image, uint32_t address) {
   const Symbol* symbol = function_at(image, address);
   if (symbol == nullptr) return fmt::format("0x{:08X}", address);
-  const std::string name = readable_name(*symbol);
+  std::string name = readable_name(*symbol);
   if (symbol->address == address) return name;
   return fmt::format("{}+0x{:X}", name, address - symbol->address);
 }

@@ -52,10 +52,10 @@ LineTimes Buses::fill_line(Memory memory, uint32_t address, Cycles at) {
   if (!on_axi(memory)) return times;
   const Cycles start = std::max(at, ocram_free_at_);
   for (uint32_t i = 0; i < 4; ++i) {
-    times[i] = start + line_first_ + ((i - address / 8) % 4) * line_beat_;
+    times[i] = start + line_first_ + Cycles{(i - address / 8) % 4} * line_beat_;
   }
   // Requests overlap, data do not: the next burst's data can follow this one's at once.
-  ocram_free_at_ = start + 4 * line_beat_;
+  ocram_free_at_ = start + Cycles{4} * line_beat_;
   ocram_write_next_ = 1;
   return times;
 }
@@ -82,7 +82,7 @@ Cycles Buses::write(Memory memory, uint32_t address, uint32_t bytes, Cycles at) 
 Cycles Buses::write_line(Memory memory, uint32_t address, Cycles at) {
   if (FlexSpiTiming* const spi = serial(memory)) return spi->write(address, kBurstBytes, at);
   if (!on_axi(memory)) return at;
-  ocram_free_at_ = std::max(at, ocram_free_at_) + write_ + 3 * line_beat_;
+  ocram_free_at_ = std::max(at, ocram_free_at_) + write_ + Cycles{3} * line_beat_;
   ocram_write_next_ = 1;
   return ocram_free_at_;
 }

@@ -81,7 +81,7 @@ uint32_t Rt1062Memory::fetch_slow(const Page& page, uint32_t first, uint32_t las
   }
   uint32_t stall = 0;
   for (uint32_t beat = first_beat; beat <= last_beat; ++beat) {
-    const Cycles wanted = at + (beat - first_beat) * kCyclesPerBeat;
+    const Cycles wanted = at + Cycles{beat - first_beat} * kCyclesPerBeat;
     if (instruction_fill_[beat] <= wanted) continue;
     stall = std::max(stall, static_cast<uint32_t>(instruction_fill_[beat] - wanted));
   }

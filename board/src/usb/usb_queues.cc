@@ -181,7 +181,7 @@ void UsbEndpoints::load(unsigned index, uint32_t descriptor, Cycles now) {
   std::array<uint8_t, usb::kTdBytes> bytes;
   if (!host_.dma_read(descriptor, bytes.data(), bytes.size())) return bus_error(index, now);
   std::array<uint32_t, 7> words;
-  for (unsigned i = 0; i < words.size(); ++i) words[i] = load_le32(&bytes[4 * i]);
+  for (unsigned i = 0; i < words.size(); ++i) words[i] = load_le32(&bytes[size_t{4} * i]);
   if ((words[1] & usb::kTokenActive) == 0) return stop(index);
   queues_[index].descriptor = descriptor;
   std::array<uint8_t, 4 + usb::kTdBytes> overlay;
