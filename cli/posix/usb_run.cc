@@ -49,7 +49,7 @@ Status UsbRun::serve(const UsbOptions& options, const board::UsbHostOptions& hos
   exported_->plug_in();
   listener_ = std::make_unique<UsbIpListener>(*exported_, options.pace);
   report_ = report;
-  const Status listening = listener_->listen(options.port);
+  Status listening = listener_->listen(options.port);
   if (!listening) return listening;
   write_now(report, fmt::format("millrace: USB device: usbip --tcp-port {} attach -r 127.0.0.1 "
                                 "-b 1-1\n",
