@@ -168,7 +168,7 @@ Status Run::prepare() {
     write_text(out_, std::string(1, static_cast<char>(byte)));
   };
   if (!options_.itm.empty()) {
-    if (const Status opened = itm_.open("--itm", options_.itm); !opened) return opened;
+    if (Status opened = itm_.open("--itm", options_.itm); !opened) return opened;
     board.itm_output = [this](uint8_t byte) { itm_.write({&byte, 1}); };
   }
   board.count_evictions_by_set = options_.stats;
@@ -177,13 +177,13 @@ Status Run::prepare() {
   if (board_ == nullptr) {
     return Error{error.bad_option ? ErrorCode::usage : ErrorCode::io, error.message};
   }
-  if (const Status started = usb_.start(options_.usb, *board_, stderr); !started) return started;
+  if (Status started = usb_.start(options_.usb, *board_, stderr); !started) return started;
   if (options_.stats) board_->start_profile();
   return options_.trace.empty() ? Status() : start_trace();
 }
 
 Status Run::start_trace() {
-  const Status opened = trace_file_.open("--trace", options_.trace);
+  Status opened = trace_file_.open("--trace", options_.trace);
   if (!opened) return opened;
   board::TraceHeader header;
   header.core_khz = static_cast<uint32_t>(board_->core_hz() / 1000);
@@ -252,7 +252,7 @@ StopInfo Run::simulate() {
   const auto begun = std::chrono::steady_clock::now();
   auto pace = begun;
   for (;;) {
-    const StopInfo stop = run_slice();
+    StopInfo stop = run_slice();
     const bool is_asleep = stop.reason == StopReason::asleep;
     const bool is_event = exchange(is_asleep);
     if (interrupted() || uarts_.failed() || itm_.failed() || trace_file_.failed() ||

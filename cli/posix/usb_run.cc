@@ -26,7 +26,7 @@ Status UsbRun::start(const UsbOptions& options, board::Board& board, std::FILE* 
   }
   board::UsbHostOptions host = options.host;
   if (!options.capture.empty()) {
-    const Status opened = capture_.open("--pcap", options.capture);
+    Status opened = capture_.open("--pcap", options.capture);
     if (!opened) return opened;
     host.capture = [this](std::span<const uint8_t> bytes) { capture_.write(bytes); };
   }
