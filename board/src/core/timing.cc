@@ -5,25 +5,14 @@
 
 #include <charconv>
 
+#include "core/profile_text.h"
+
 namespace millrace::board {
 namespace {
 
 constexpr std::string_view kLlvm = "LLVM ARMScheduleM7.td";
 constexpr std::string_view kGcc = "GCC cortex-m7.md";
 constexpr std::string_view kPlain = "arithmetic of the read command EBh: 8 + 6 + 6";
-
-std::string_view trimmed(std::string_view text) {
-  const size_t first = text.find_first_not_of(" \t\r");
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(" \t\r") - first + 1);
-}
-
-// What goes into an error sentence: a hostile profile must not put control bytes on a terminal.
-std::string printable(std::string_view text) {
-  std::string out;
-  for (const char c : text.substr(0, 40)) out += c >= ' ' && c <= '~' ? c : '?';
-  return out;
-}
 
 const TimingParameter* find(std::string_view name) {
   for (const TimingParameter& parameter : timing_parameters()) {
@@ -145,17 +134,10 @@ const std::vector<TimingParameter>& timing_parameters() {
 
 std::string apply_profile(std::string_view text, Timing* timing) {
   Timing changed = *timing;
-  unsigned number = 0;
-  while (!text.empty()) {
-    ++number;
-    const size_t end = text.find('\n');
-    std::string_view line = text.substr(0, end);
-    text = end == std::string_view::npos ? std::string_view() : text.substr(end + 1);
-    line = trimmed(line.substr(0, line.find('#')));
-    if (line.empty()) continue;
-    std::string error = apply_line(line, number, &changed);
-    if (!error.empty()) return error;
-  }
+  std::string error = apply_profile_lines(text, [&changed](std::string_view line, unsigned number) {
+    return apply_line(line, number, &changed);
+  });
+  if (!error.empty()) return error;
   *timing = changed;
   return {};
 }

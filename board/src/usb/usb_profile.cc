@@ -5,6 +5,8 @@
 
 #include <charconv>
 
+#include "core/profile_text.h"
+
 namespace millrace::board {
 namespace {
 
@@ -80,19 +82,6 @@ constexpr Builtin kBuiltins[] = {{"ideal", kIdeal},
                                  {"xhci-desktop", kDesktop},
                                  {"xhci-laptop", kLaptop},
                                  {"windows-serial", kWindows}};
-
-std::string_view trimmed(std::string_view text) {
-  const size_t first = text.find_first_not_of(" \t\r");
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(" \t\r") - first + 1);
-}
-
-// What goes into an error sentence: a hostile profile must not put control bytes on a terminal.
-std::string printable(std::string_view text) {
-  std::string out;
-  for (const char c : text.substr(0, 40)) out += c >= ' ' && c <= '~' ? c : '?';
-  return out;
-}
 
 bool parse_number(std::string_view text, uint32_t* value) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), *value);
@@ -184,17 +173,10 @@ std::string apply_line(std::string_view line, unsigned number, UsbHostProfile* p
 
 std::string apply_usb_profile(std::string_view text, UsbHostProfile* profile) {
   UsbHostProfile changed = *profile;
-  unsigned number = 0;
-  while (!text.empty()) {
-    ++number;
-    const size_t end = text.find('\n');
-    std::string_view line = text.substr(0, end);
-    text = end == std::string_view::npos ? std::string_view() : text.substr(end + 1);
-    line = trimmed(line.substr(0, line.find('#')));
-    if (line.empty()) continue;
-    std::string error = apply_line(line, number, &changed);
-    if (!error.empty()) return error;
-  }
+  std::string error = apply_profile_lines(text, [&changed](std::string_view line, unsigned number) {
+    return apply_line(line, number, &changed);
+  });
+  if (!error.empty()) return error;
   *profile = std::move(changed);
   return {};
 }
