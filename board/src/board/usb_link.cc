@@ -34,7 +34,8 @@ UsbLink::UsbLink(EventQueue& events, Clocks& clocks, UsbOtg& device, const UsbHo
     : device_(device),
       capture_(make_usb_capture(options)),
       host_(events, clocks, device, profile),
-      acm_(host_) {
+      acm_(host_),
+      net_(host_, acm_.enumerator()) {
   host_.set_monitor(capture_.get());
   device_.set_host(&host_);
 }

@@ -21,8 +21,7 @@
 namespace millrace::board {
 namespace {
 
-constexpr uint8_t kToEndpoint = 0x02, kClearFeature = 1;           // ENDPOINT_HALT is feature 0
-constexpr uint8_t kNetworkConnection = 0x00, kSpeedChange = 0x2A;  // CDC 1.2 table 19
+constexpr uint8_t kToEndpoint = 0x02, kClearFeature = 1;  // ENDPOINT_HALT is feature 0
 constexpr size_t kNotificationBytes = 8, kSpeedBytes = 8;
 constexpr unsigned kFullSpeedUrbs = 4;
 constexpr unsigned kRounds = 2;     // of the timer that a bundle waits for more
@@ -105,7 +104,7 @@ void CdcNetHost::set_up(const std::string& problem) {
   info_ = EthernetInfo();
   info_.kind = function_.kind;
   info_.mac = setup_.mac();
-  info_.mtu = std::min<uint32_t>(kMtu, max_frame_ - kEthernetHeaderBytes);
+  info_.mtu = std::min<uint32_t>(kMtu, max_frame_ - static_cast<uint32_t>(kEthernetHeaderBytes));
   info_.description = fmt::format("{:04x}:{:04x} \"{}\", {} speed", device.device.vendor,
                                   device.device.product, device.product, is_high ? "high" : "full");
   info_.urb_bytes = max_frame_;
@@ -114,7 +113,7 @@ void CdcNetHost::set_up(const std::string& problem) {
     const NcmLayout layout =
         make_ncm_layout(setup_.ntb(), profile_.ncm_out_bytes, function_.out.max_packet);
     bundle_.configure(layout);
-    reader_ = NcmReader(setup_.ntb_in());
+    sequence_.reset();
     info_.urb_bytes = info_.ntb_in = setup_.ntb_in();
     info_.ntb_out = out_bytes = layout.block_bytes;
   }
@@ -176,11 +175,20 @@ void CdcNetHost::take(std::span<const uint8_t> transfer) {
     }
     return give(transfer);
   }
-  const uint64_t gaps = reader_.sequence_gaps();
-  if (!reader_.read(transfer, [this](std::span<const uint8_t> frame) { give(frame); })) {
-    ++counts_.bad_in;
+  take_block(transfer);
+}
+
+void CdcNetHost::take_block(std::span<const uint8_t> block) {
+  link::Ntb16Reader reader(block.data(), block.size());
+  link::NtbDatagram datagram;
+  link::NtbStatus status = reader.next(&datagram);
+  if (reader.block_bytes() != 0 && sequence_.missing_before(reader.sequence()) != 0) {
+    ++counts_.sequence_gaps;
   }
-  counts_.sequence_gaps += reader_.sequence_gaps() - gaps;
+  for (; status == link::NtbStatus::datagram; status = reader.next(&datagram)) {
+    give(block.subspan(datagram.offset, datagram.length));
+  }
+  if (status != link::NtbStatus::end) ++counts_.bad_in;
 }
 
 void CdcNetHost::give(std::span<const uint8_t> frame) {
@@ -211,8 +219,9 @@ void CdcNetHost::notification(std::span<const uint8_t> bytes) {
   // A packet of 8 bytes cannot hold all of it; what follows is no notification.
   if (std::exchange(is_speed_split_, false)) return;
   ++counts_.notifications;
-  if (bytes[1] == kSpeedChange) is_speed_split_ = bytes.size() < kNotificationBytes + kSpeedBytes;
-  if (bytes[1] == kNetworkConnection) set_carrier(load_le(&bytes[2], 2) != 0);
+  if (bytes[1] == link::kConnectionSpeedChange)
+    is_speed_split_ = bytes.size() < kNotificationBytes + kSpeedBytes;
+  if (bytes[1] == link::kNetworkConnection) set_carrier(load_le(&bytes[2], 2) != 0);
 }
 
 void CdcNetHost::set_carrier(bool on) {

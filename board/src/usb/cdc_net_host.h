@@ -14,9 +14,10 @@
 #include <vector>
 
 #include "millrace/board/ethernet_port.h"
+#include "millrace/link/ntb16.h"
 #include "usb/cdc_net_function.h"
 #include "usb/cdc_net_setup.h"
-#include "usb/ncm_ntb.h"
+#include "usb/ncm_bundle.h"
 #include "usb/usb_enumerator.h"
 #include "usb/usb_host.h"
 #include "usb/usb_requests.h"
@@ -68,6 +69,7 @@ class CdcNetHost final : public EthernetPort, private UsbEnumerator::Listener {
   void submit_in();
   void submit_notification();
   void take(std::span<const uint8_t> transfer);
+  void take_block(std::span<const uint8_t> block);
   void give(std::span<const uint8_t> frame);
   void notification(std::span<const uint8_t> bytes);
   void set_carrier(bool on);
@@ -102,7 +104,7 @@ class CdcNetHost final : public EthernetPort, private UsbEnumerator::Listener {
 
   std::deque<std::vector<uint8_t>> queue_;
   NcmBundle bundle_;
-  NcmReader reader_;
+  link::NtbSequence sequence_;
   unsigned rounds_ = 0;  // of the timer before the bundle goes
   bool is_due_ = false;  // it goes with the next URB that is free
   UsbHostTimer flush_;

@@ -17,17 +17,14 @@ namespace {
 
 constexpr uint8_t kToInterface = 0x01, kClassToInterface = 0x21, kClassFromInterface = 0xA1;
 constexpr uint8_t kSetInterface = 11, kGetDescriptor = 6;
-constexpr uint8_t kSetEthernetPacketFilter = 0x43;  // ECM 1.2 table 6
-constexpr uint8_t kGetNtbParameters = 0x80, kSetNtbFormat = 0x84, kSetNtbInputSize = 0x86,
-                  kGetMaxDatagramSize = 0x87, kSetMaxDatagramSize = 0x88, kSetCrcMode = 0x8A;
+constexpr uint8_t kGetMaxDatagramSize = 0x87, kSetMaxDatagramSize = 0x88, kSetCrcMode = 0x8A;
 constexpr uint8_t kCanMaxDatagramSize = 8, kCanCrcMode = 16;  // bmNetworkCapabilities, table 5-2
-constexpr uint16_t kNtb32 = 2;                                // bmNtbFormatsSupported
-// Directed, broadcast and, since IPv6 is always on, all multicast (ECM 1.2 table 8).
-constexpr uint16_t kPacketFilter = 4 | 8 | 2;
+// IPv6 is always on, and wants all multicast.
+constexpr uint16_t kPacketFilter =
+    link::kPacketFilterDirected | link::kPacketFilterBroadcast | link::kPacketFilterAllMulticast;
 constexpr uint64_t kSettleNs = 10'000'000;  // of Linux, for firmware that needs it
-constexpr uint32_t kMinNtbIn = 2048;
-constexpr uint32_t kMaxFrame = 8192;  // of Linux
-constexpr uint32_t kMinFrame = 60;    // of Ethernet, without its CRC
+constexpr uint32_t kMaxFrame = 8192;        // of Linux
+constexpr uint32_t kMinFrame = 60;          // of Ethernet, without its CRC
 
 std::vector<uint8_t> little_endian(uint32_t value, unsigned size) {
   std::vector<uint8_t> bytes(size);
@@ -63,7 +60,7 @@ void CdcNetSetup::start(const CdcNetFunction& function, const UsbDeviceInfo& dev
   done_ = std::move(done);
   findings_.clear();
   mac_ = MacAddress{};
-  ntb_ = NtbParameters();
+  ntb_ = link::NtbParameters();
   ntb_in_ = 0;
   const bool is_ecm = function_.kind == EthernetKind::ecm;
   const bool is_odd = function.max_segment < (is_ecm ? kMinFrame : kEthernetFrameBytes);
@@ -95,7 +92,8 @@ void CdcNetSetup::set_interface(uint8_t alternate, std::function<void()> then) {
 }
 
 void CdcNetSetup::get_parameters() {
-  requests_.in(kClassFromInterface, kGetNtbParameters, 0, function_.control, NtbParameters::kBytes,
+  requests_.in(kClassFromInterface, link::kGetNtbParameters, 0, function_.control,
+               link::NtbParameters::kBytes,
                [this](UrbStatus status, auto bytes) { got_parameters(status, bytes); });
 }
 
@@ -103,19 +101,18 @@ void CdcNetSetup::got_parameters(UrbStatus status, std::span<const uint8_t> byte
   if (status != UrbStatus::ok) {
     return finish(fmt::format("GET_NTB_PARAMETERS: {}", reason(status)));
   }
-  const std::optional<NtbParameters> parameters = parse_ntb_parameters(bytes, &findings_);
-  if (!parameters) {
+  if (!link::decode(bytes.data(), bytes.size(), &ntb_)) {
     return finish(fmt::format("GET_NTB_PARAMETERS: {} bytes came, {} are needed", bytes.size(),
-                              NtbParameters::kBytes));
+                              link::NtbParameters::kBytes));
   }
-  ntb_ = *parameters;
+  check_ntb_parameters(ntb_, &findings_);
   set_modes();
   host_.start_timer(settled_, kSettleNs);
 }
 
 void CdcNetSetup::set_modes() {
   if ((function_.ncm_capabilities & kCanCrcMode) != 0) write(kSetCrcMode, 0, {});
-  if ((ntb_.formats & kNtb32) != 0) write(kSetNtbFormat, 0, {});
+  if ((ntb_.formats & link::kNtbFormat32) != 0) write(link::kSetNtbFormat, 0, {});
 }
 
 void CdcNetSetup::switch_on() {
@@ -169,12 +166,12 @@ void CdcNetSetup::got_mac(UrbStatus status, std::span<const uint8_t> bytes) {
 
 void CdcNetSetup::set_sizes() {
   const uint32_t wanted = host_.profile().ncm_in_bytes;
-  ntb_in_ = std::max(kMinNtbIn, std::min(wanted, ntb_.in_max));
-  if (ntb_in_ != ntb_.in_max) {
-    requests_.out(kClassToInterface, kSetNtbInputSize, 0, function_.control,
+  ntb_in_ = std::max(link::kMinNtbInputSize, std::min(wanted, ntb_.in_max_bytes));
+  if (ntb_in_ != ntb_.in_max_bytes) {
+    requests_.out(kClassToInterface, link::kSetNtbInputSize, 0, function_.control,
                   little_endian(ntb_in_, 4), [this](UrbStatus status, auto) {
-                    if (status != UrbStatus::ok && ntb_.in_max >= kMinNtbIn) {
-                      ntb_in_ = std::min<uint32_t>(ntb_.in_max, UINT16_MAX);
+                    if (status != UrbStatus::ok && ntb_.in_max_bytes >= link::kMinNtbInputSize) {
+                      ntb_in_ = std::min<uint32_t>(ntb_.in_max_bytes, UINT16_MAX);
                     }
                   });
   }
@@ -192,8 +189,8 @@ void CdcNetSetup::set_max_frame(UrbStatus status, std::span<const uint8_t> bytes
 
 // The last one: when it is through, so are those before.
 void CdcNetSetup::set_filter() {
-  requests_.out(kClassToInterface, kSetEthernetPacketFilter, kPacketFilter, function_.control, {},
-                [this](UrbStatus, auto) { finish({}); });
+  requests_.out(kClassToInterface, link::kSetEthernetPacketFilter, kPacketFilter, function_.control,
+                {}, [this](UrbStatus, auto) { finish({}); });
 }
 
 }  // namespace millrace::board

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "usb/cdc_net_function.h"
-#include "usb/ncm_ntb.h"
+#include "usb/ncm_bundle.h"
 #include "usb/usb_enumerator.h"
 #include "usb/usb_host.h"
 #include "usb/usb_requests.h"
@@ -31,7 +31,7 @@ class CdcNetSetup {
 
   // After that:
   const MacAddress& mac() const { return mac_; }
-  const NtbParameters& ntb() const { return ntb_; }
+  const link::NtbParameters& ntb() const { return ntb_; }
   uint32_t ntb_in() const { return ntb_in_; }  // agreed size of a block
   uint32_t max_frame() const { return max_frame_; }
   const UsbFindings& findings() const { return findings_; }
@@ -59,7 +59,7 @@ class CdcNetSetup {
   const UsbDeviceInfo* device_ = nullptr;
   Done done_;
   MacAddress mac_{};
-  NtbParameters ntb_;
+  link::NtbParameters ntb_;
   uint32_t ntb_in_ = 0;
   uint32_t max_frame_ = 0;
   UsbFindings findings_;
