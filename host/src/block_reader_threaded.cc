@@ -14,8 +14,8 @@
 // for 4 KB at 3 GB/s). The verifying thread therefore naps 4 ms while data flows and then takes
 // all that came: 1.3 MB at a PTY's best, which a second-level cache still holds. (Naps of 1 ms
 // cost 0.2 ns a byte more.) The reading thread signals only when the other one waits in vain
-// (idle) or the ring is half full. Rejected: a condition variable per read (as above); spinning (takes a core
-// from the device on small machines).
+// (idle) or the ring is half full. Rejected: a condition variable per read (as above); spinning
+// (takes a core from the device on small machines).
 #include <algorithm>
 #include <atomic>
 #include <chrono>

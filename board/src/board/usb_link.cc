@@ -39,7 +39,8 @@ UsbLink::UsbLink(EventQueue& events, Clocks& clocks, UsbOtg& device, const UsbHo
     : device_(device),
       captures_(make_usb_captures(options)),
       host_(events, clocks, device, profile),
-      acm_(host_) {
+      acm_(host_),
+      net_(host_, acm_.enumerator()) {
   host_.set_monitor(captures_.monitor());
   device_.set_host(&host_);
 }

@@ -9,6 +9,7 @@
 #include "devices/clocks.h"
 #include "millrace/board/usb_serial.h"
 #include "usb/cdc_acm_host.h"
+#include "usb/cdc_net_host.h"
 #include "usb/usb_capture.h"
 #include "usb/usb_host.h"
 #include "usb/usb_otg.h"
@@ -37,12 +38,14 @@ class UsbLink final : public UsbSerialPort {
   size_t read(std::span<uint8_t> out) override { return acm_.read(out); }
   size_t write(std::span<const uint8_t> bytes) override { return acm_.write(bytes); }
   UsbLinkCounts counts() const override;
+  EthernetPort& ethernet() override { return net_; }
 
  private:
   UsbOtg& device_;
   UsbCaptures captures_;
   UsbHost host_;
   CdcAcmHost acm_;
+  CdcNetHost net_;
 };
 
 // Those that the options ask for.

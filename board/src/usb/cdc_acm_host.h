@@ -47,6 +47,7 @@ class CdcAcmHost final : public UsbEnumerator::Listener {
   // Why not; or what went wrong since. One sentence or empty.
   const std::string& problem() const { return problem_; }
   const UsbDeviceInfo& device() const { return enumerator_.device(); }
+  UsbEnumerator& enumerator() { return enumerator_; }
   // After anything that may change what the functions below return. From within an event: may call
   // them all.
   void set_changed(std::function<void()> changed) { changed_ = std::move(changed); }

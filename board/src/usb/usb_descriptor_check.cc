@@ -20,6 +20,8 @@ void find(UsbFindings* findings, fmt::format_string<T...> format, T&&... values)
   }
 }
 
+constexpr uint32_t kMinSegment = 1514;  // an Ethernet frame without its CRC
+
 const char* name_of(UsbTransfer transfer) {
   constexpr const char* kNames[] = {"control", "isochronous", "bulk", "interrupt"};
   return kNames[static_cast<size_t>(transfer)];
@@ -147,6 +149,7 @@ class ConfigurationCheck {
     subclass_ = d[6];
     endpoints_expected_ = d[4];
     endpoints_found_ = 0;
+    bulk_ = 0;
     in_interface_.fill(false);
     functional_ = Functional();
     if (alternate_ == 0 && seen_[number_]) find(findings_, "interface {}: is there twice", number_);
@@ -156,11 +159,13 @@ class ConfigurationCheck {
     }
     seen_[number_] = true;
     classes_[number_] = class_;
+    protocols_[number_] = d[7];
   }
 
   void leave_interface() {
     if (!inside_) return;
     inside_ = false;
+    data_endpoints_[number_].push_back(bulk_);
     if (endpoints_found_ != endpoints_expected_) {
       find(findings_, "interface {}: bNumEndpoints is {}, but {} follow", number_,
            endpoints_expected_, endpoints_found_);
@@ -168,7 +173,8 @@ class ConfigurationCheck {
     if (class_ == usb_class::kCommunications && alternate_ == 0) communications();
   }
 
-  // CDC 1.2 5.2.3: header first, then a union; ACM: PSTN 1.2 5.3 wants the other two as well.
+  // CDC 1.2 5.2.3: header first, then a union; ACM: PSTN 1.2 5.3 wants the other two as well, ECM
+  // 1.2 5.4 and NCM 1.0 5.2 those of networking.
   void communications() {
     if (!functional_.header) {
       find(findings_, "interface {}: has no CDC header functional descriptor", number_);
@@ -176,12 +182,42 @@ class ConfigurationCheck {
     if (!functional_.has_union) {
       find(findings_, "interface {}: has no CDC union functional descriptor", number_);
     }
+    if (subclass_ == cdc::kEcm || subclass_ == cdc::kNetworkControl) network();
     if (subclass_ != cdc::kAcm) return;
     if (!functional_.call_management) {
       find(findings_, "interface {}: has no CDC call management functional descriptor", number_);
     }
     if (!functional_.acm) {
       find(findings_, "interface {}: has no CDC abstract control functional descriptor", number_);
+    }
+  }
+
+  void network() {
+    if (!functional_.ethernet) {
+      find(findings_, "interface {}: has no CDC Ethernet networking functional descriptor",
+           number_);
+    }
+    if (subclass_ == cdc::kNetworkControl && !functional_.ncm) {
+      find(findings_, "interface {}: has no CDC NCM functional descriptor", number_);
+    }
+    // NCM 1.0 5.3 needs the notifications of 6.1; for ECM they are optional.
+    if (subclass_ == cdc::kNetworkControl && endpoints_found_ == 0) {
+      find(findings_, "interface {}: has no notification endpoint, which NCM needs", number_);
+    }
+    if (functional_.data >= 0) networks_.push_back({number_, functional_.data, subclass_});
+  }
+
+  // ECM 1.2 table 3.
+  void ethernet(std::span<const uint8_t> d) {
+    functional_.ethernet = true;
+    if (!length(d, 13, "CDC Ethernet networking")) return;
+    if (d[3] == 0) {
+      find(findings_, "interface {}: iMACAddress is 0, but there must be a string", number_);
+    }
+    const uint32_t segment = load_le(&d[8], 2);
+    if (segment < kMinSegment) {
+      find(findings_, "interface {}: wMaxSegmentSize is {}, must be at least {}", number_, segment,
+           kMinSegment);
     }
   }
 
@@ -216,7 +252,14 @@ class ConfigurationCheck {
         if (d[3] != number_) {
           find(findings_, "interface {}: the CDC union's control interface is {}", number_, d[3]);
         }
+        functional_.data = d[4];
         for (size_t i = 4; i < d.size(); ++i) refer(d[i], "union");
+        return;
+      case cdc::kEthernet:
+        return ethernet(d);
+      case cdc::kNcm:
+        functional_.ncm = true;
+        length(d, 6, "CDC NCM");
         return;
       default:
         return;
@@ -229,6 +272,12 @@ class ConfigurationCheck {
          d.size(), size);
     return d.size() > size;
   }
+
+  struct Network {
+    uint8_t control;
+    int data;
+    uint8_t subclass;
+  };
 
   struct Reference {
     uint8_t from;
@@ -265,6 +314,7 @@ class ConfigurationCheck {
       find(findings_, "endpoint 0x{:02x}: is there twice", e.address);
     }
     in_interface_[index] = true;
+    if (e.transfer == UsbTransfer::bulk) bulk_ |= e.address >= 0x80 ? 2u : 1u;
     owner_[index] = number_;
     packet_size(e, load_le(&d[4], 2));
   }
@@ -326,6 +376,7 @@ class ConfigurationCheck {
         find(findings_, "interface {}: is in an association, but there is no such interface", i);
       }
     }
+    for (const Network& n : networks_) data_of_network(n);
     for (const Reference& r : references_) {
       if (!seen_[r.to]) {
         find(findings_, "interface {}: the CDC {} names interface {}, which is not there", r.from,
@@ -339,9 +390,38 @@ class ConfigurationCheck {
     }
   }
 
+  // ECM 1.2 3.3, NCM 1.0 5.3: setting 0 has no endpoints, so that the host can stop the traffic;
+  // the first that has both bulk endpoints is for data.
+  void data_of_network(const Network& n) {
+    const auto& settings = data_endpoints_[static_cast<size_t>(n.data)];
+    if (settings.empty()) return;  // not there, which is said below
+    const auto data = std::find(settings.begin(), settings.end(), 3u);
+    if (data == settings.end()) {
+      find(findings_,
+           "interface {}: has no alternate setting with a bulk IN and a bulk OUT endpoint", n.data);
+    } else if (settings.front() != 0) {
+      find(findings_,
+           "interface {}: alternate setting 0 of a network's data has endpoints, must "
+           "have none",
+           n.data);
+    } else if (n.subclass == cdc::kNetworkControl && data - settings.begin() != 1) {
+      find(findings_,
+           "interface {}: the endpoints of NCM's data are in the wrong alternate setting, "
+           "must be in 1",
+           n.data);
+    }
+    const uint8_t protocol = protocols_[static_cast<size_t>(n.data)];
+    if (n.subclass == cdc::kNetworkControl && protocol != cdc::kNtbProtocol) {
+      find(findings_, "interface {}: bInterfaceProtocol of NCM's data is {}, must be {}", n.data,
+           protocol, cdc::kNtbProtocol);
+    }
+  }
+
   struct Functional {
     unsigned count = 0;
     bool header = false, has_union = false, call_management = false, acm = false;
+    bool ethernet = false, ncm = false;
+    int data = -1;  // of the union
   };
 
   std::span<const uint8_t> bytes_;
@@ -358,6 +438,10 @@ class ConfigurationCheck {
   std::array<bool, 32> in_interface_{};
   std::array<int, 32> owner_ = filled(-1);
   std::vector<Reference> references_;
+  std::vector<Network> networks_;
+  unsigned bulk_ = 0;                                      // of the setting: 1 OUT, 2 IN
+  std::array<std::vector<unsigned>, 256> data_endpoints_;  // of each interface, by setting
+  std::array<uint8_t, 256> protocols_{};
 
   static std::array<int, 32> filled(int value) {
     std::array<int, 32> array;

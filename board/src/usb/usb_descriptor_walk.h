@@ -18,8 +18,10 @@ namespace usb_class {
 inline constexpr uint8_t kCommunications = 2, kCdcData = 0x0A, kMiscellaneous = 0xEF;
 }
 namespace cdc {
-inline constexpr uint8_t kHeader = 0, kCallManagement = 1, kAbstractControl = 2, kUnion = 6;
-inline constexpr uint8_t kAcm = 2;  // bInterfaceSubClass
+inline constexpr uint8_t kHeader = 0, kCallManagement = 1, kAbstractControl = 2, kUnion = 6,
+                         kEthernet = 0x0F, kNcm = 0x1A;
+inline constexpr uint8_t kAcm = 2, kEcm = 6, kNetworkControl = 0x0D;  // bInterfaceSubClass
+inline constexpr uint8_t kNtbProtocol = 1;  // bInterfaceProtocol of NCM's data interface
 }  // namespace cdc
 
 // for (DescriptorWalk walk(bytes); walk.next();) use(walk.descriptor());

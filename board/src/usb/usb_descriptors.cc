@@ -36,6 +36,11 @@ void read_functional(std::span<const uint8_t> d, UsbInterfaceInfo* interface) {
   if (d.size() >= 5 && d[2] == cdc::kUnion) interface->union_subordinate = d[4];
   if (d.size() >= 5 && d[2] == cdc::kCallManagement) interface->call_management_data = d[4];
   if (d.size() >= 4 && d[2] == cdc::kAbstractControl) interface->acm_capabilities = d[3];
+  if (d.size() >= 13 && d[2] == cdc::kEthernet) {
+    interface->mac_string = d[3];
+    interface->max_segment = static_cast<int>(load_le(&d[8], 2));
+  }
+  if (d.size() >= 6 && d[2] == cdc::kNcm) interface->ncm_capabilities = d[5];
 }
 
 }  // namespace

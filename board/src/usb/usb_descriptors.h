@@ -32,6 +32,9 @@ struct UsbInterfaceInfo {
   int union_subordinate = -1;     // first bSubordinateInterface
   int call_management_data = -1;  // bDataInterface
   int acm_capabilities = -1;
+  int mac_string = -1;        // Ethernet networking: iMACAddress
+  int max_segment = -1;       // Ethernet networking: wMaxSegmentSize
+  int ncm_capabilities = -1;  // NCM: bmNetworkCapabilities
 };
 
 struct UsbConfigurationInfo {

@@ -37,7 +37,7 @@ std::string_view problem_of(UrbStatus status) {
 
 UsbEnumerator::UsbEnumerator(UsbHost& host, Listener& listener)
     : host_(host),
-      listener_(listener),
+      listeners_{&listener},
       timeout_(&UsbEnumerator::on_timeout, this),
       settled_(&UsbEnumerator::on_settled, this) {
   urb_.done = &UsbEnumerator::on_done;
@@ -71,7 +71,7 @@ void UsbEnumerator::port_disabled() {
   is_timed_out_ = false;
   if (!is_retrying_) attempts_ = 0;
   if (!std::exchange(is_ready_, false)) return;
-  listener_.device_gone();
+  for (Listener* listener : listeners_) listener->device_gone();
 }
 
 void UsbEnumerator::on_done(void* context, Urb&) { static_cast<UsbEnumerator*>(context)->done(); }
@@ -127,12 +127,14 @@ void UsbEnumerator::request(Step step) {
     case Step::languages:
       return get_descriptor(usb_descriptor::kString, 0, 0, 255);
     case Step::manufacturer:
-      return get_descriptor(usb_descriptor::kString, info_.device.manufacturer_string, language_,
-                            255);
+      return get_descriptor(usb_descriptor::kString, info_.device.manufacturer_string,
+                            info_.language, 255);
     case Step::product:
-      return get_descriptor(usb_descriptor::kString, info_.device.product_string, language_, 255);
+      return get_descriptor(usb_descriptor::kString, info_.device.product_string, info_.language,
+                            255);
     case Step::serial:
-      return get_descriptor(usb_descriptor::kString, info_.device.serial_string, language_, 255);
+      return get_descriptor(usb_descriptor::kString, info_.device.serial_string, info_.language,
+                            255);
     case Step::set_configuration:
       return send(0, kSetConfiguration, info_.configuration.value, 0, 0);
   }
@@ -226,7 +228,7 @@ void UsbEnumerator::go_on(Step after) {
     case Step::languages:
       if (!buffer_.empty()) check_string_descriptor(0, buffer_, &i.findings);
       if (buffer_.size() < 4) return request(Step::set_configuration);
-      language_ = static_cast<uint16_t>(load_le(&buffer_[2], 2));
+      i.language = static_cast<uint16_t>(load_le(&buffer_[2], 2));
       if (i.device.manufacturer_string != 0) return request(Step::manufacturer);
       return go_on(Step::manufacturer);
     case Step::manufacturer:
@@ -267,7 +269,7 @@ void UsbEnumerator::fail(const std::string& problem) {
     is_retrying_ = false;
     return;
   }
-  listener_.device_failed(problem);
+  for (Listener* listener : listeners_) listener->device_failed(problem);
 }
 
 void UsbEnumerator::finish() {
@@ -275,7 +277,9 @@ void UsbEnumerator::finish() {
   attempts_ = 0;
   is_ready_ = true;
   open_pipes(host_, info_.configuration, &info_.findings);
-  listener_.device_ready(info_);
+  for (Listener* listener : listeners_) {
+    if (is_ready_) listener->device_ready(info_);  // one of them may have unplugged it
+  }
 }
 
 void open_pipes(UsbHost& host, const UsbConfigurationInfo& configuration, UsbFindings* findings) {

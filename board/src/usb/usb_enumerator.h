@@ -20,6 +20,7 @@ struct UsbDeviceInfo {
   std::vector<uint8_t> qualifier_bytes;                    // empty: refused
   UsbDeviceDescriptor device;
   UsbConfigurationInfo configuration;
+  uint16_t language = 0x0409;                 // of strings, the device's first one
   std::string manufacturer, product, serial;  // UTF-8; empty: none
   UsbFindings findings;
 };
@@ -40,6 +41,8 @@ class UsbEnumerator final : public UsbHostListener {
 
   // Becomes the listener of `host`. Both outlive this.
   UsbEnumerator(UsbHost& host, Listener& listener);
+  // Another driver of the same device, told after those before. Outlives this; before plug_in().
+  void add_listener(Listener& listener) { listeners_.push_back(&listener); }
   ~UsbEnumerator();
   UsbEnumerator(const UsbEnumerator&) = delete;
   UsbEnumerator& operator=(const UsbEnumerator&) = delete;
@@ -82,14 +85,13 @@ class UsbEnumerator final : public UsbHostListener {
   void finish();
 
   UsbHost& host_;
-  Listener& listener_;
+  std::vector<Listener*> listeners_;
   UsbDeviceInfo info_;
   Urb urb_;
   std::vector<uint8_t> buffer_;
   UsbHostTimer timeout_;
   UsbHostTimer settled_;
   Step step_ = Step::idle;
-  uint16_t language_ = 0;
   unsigned attempts_ = 0;
   uint8_t next_address_ = 1;
   bool is_ready_ = false;

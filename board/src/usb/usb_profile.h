@@ -29,6 +29,14 @@ struct UsbHostProfile {
   uint32_t tty_buffer_bytes = 65536;
   uint32_t read_cost_ns = 0;        // of every read call
   uint32_t reads_end_at_short = 0;  // flag: a read returns no byte from behind a short packet
+  // Network interface (cdc_net_host.h). Linux usbnet keeps 60 full frames under way at high speed,
+  // cdc_ncm bundles into NTBs of up to 16 KB and looks every 400 us whether more comes.
+  uint32_t net_urb_memory_bytes = 60 * 1518;  // of pending reads, and of writes
+  uint32_t net_queue_frames = 1000;           // that wait for an URB (txqueuelen)
+  uint32_t ncm_in_bytes = 16384;              // asked for, if the device can do more
+  uint32_t ncm_out_bytes = 16384;
+  uint32_t ncm_timer_us = 400;     // 0: every frame goes alone, at once
+  uint32_t ecm_ends_with_zlp = 0;  // flag: behind full packets; 0: a byte is added, as Linux does
   // Port (USB 2.0 table 7-14).
   uint32_t debounce_us = 100000;  // TATTDB
   uint32_t reset_us = 50000;      // TDRSTR

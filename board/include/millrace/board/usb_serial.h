@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The USB host of the virtual board with its serial port: what a PC makes of a CDC-ACM device that
-// is plugged in. Everything happens in the board's time; see board/src/usb/ for the model.
+// is plugged in; and, for a device that has one, its network interface. Everything happens in the board's time; see board/src/usb/ for the model.
 #pragma once
 
 #include <cstdint>
@@ -9,6 +9,8 @@
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "millrace/board/ethernet_port.h"
 
 namespace millrace::board {
 
@@ -63,6 +65,9 @@ class UsbSerialPort {
   // How many bytes were taken.
   virtual size_t write(std::span<const uint8_t> bytes) = 0;
   virtual UsbLinkCounts counts() const = 0;
+
+  // What is there of a network function. A device may have both, or one of them.
+  virtual EthernetPort& ethernet() = 0;
 };
 
 }  // namespace millrace::board

@@ -236,6 +236,8 @@ class FakeUsbDevice final : public UsbDeviceEnd {
     }
   }
 
+  // For an on_request that answers only some.
+  std::optional<Bytes> standard_answer(const Request& r) { return standard(r); }
   // SET_ADDRESS, for on_request.
   void address_next(uint8_t value) { pending_address = value; }
 
