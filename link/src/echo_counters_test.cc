@@ -26,10 +26,10 @@ Fields not_zero(const EchoCounters& counters) {
 uint32_t number(const std::string& text) { return static_cast<uint32_t>(std::stoul(text)); }
 
 void check_request(const std::vector<std::string>& words) {
-  const Bytes bytes = from_hex(words[2]);
+  const Bytes bytes = from_hex(words[1]);
   uint32_t tag = 0;
   ASSERT_TRUE(decode_counters_request(bytes.data(), bytes.size(), &tag));
-  EXPECT_EQ(tag, number(words[1]));
+  EXPECT_EQ(tag, number(words[2]));
   uint8_t again[kEchoCountersRequestBytes];
   encode_counters_request(tag, again);
   EXPECT_EQ(Bytes(again, again + sizeof(again)), bytes);

@@ -232,7 +232,7 @@ def make_stream(_):
 
 
 # ../echo_counters.md, in the order of its table.
-COUNTERS = (
+ECHO_COUNTERS = (
     "frames_received frames_sent arp_requests icmp_requests icmp_replies echo_requests echo_replies "
     "counter_requests dhcp_requests dhcp_replies mdns_queries mdns_replies unreachable_sent "
     "dropped_short dropped_other_station dropped_ethertype dropped_ip_header dropped_ip_checksum "
@@ -247,21 +247,21 @@ def make_echo_counters(_):
     def header(kind, count, tag):
         return bytes([0xF2, 0x4D, 0x52, 0x45, 1, kind]) + struct.pack("<HI", count, tag)
 
-    def reply(tag, values, count=len(COUNTERS)):
-        words = [values.get(name, 0) for name in COUNTERS] + [9] * (count - len(COUNTERS))
+    def reply(tag, values, count=len(ECHO_COUNTERS)):
+        words = [values.get(name, 0) for name in ECHO_COUNTERS] + [9] * (count - len(ECHO_COUNTERS))
         data = header(2, count, tag) + struct.pack(f"<{count}I", *words[:count])
-        shown = [f"{k}={v}" for k, v in values.items() if COUNTERS.index(k) < count]
-        return " ".join(["reply", str(tag), str(min(count, len(COUNTERS))), data.hex()] + shown)
+        shown = [f"{k}={v}" for k, v in values.items() if ECHO_COUNTERS.index(k) < count]
+        return " ".join(["reply", str(tag), str(min(count, len(ECHO_COUNTERS))), data.hex()] + shown)
 
-    lines = ["# request TAG HEX", "# reply TAG KNOWN HEX NAME=VALUE...: what is not named is 0"]
+    lines = ["# request HEX TAG", "# reply TAG KNOWN HEX NAME=VALUE...: what is not named is 0"]
     for tag in (0, 1, 0xCAFE0001, MASK):
-        lines.append(f"request {tag} {header(1, 0, tag).hex()}")
-    each = {name: 0x01000000 + 3 * i for i, name in enumerate(COUNTERS)}
+        lines.append(f"request {header(1, 0, tag).hex()} {tag}")
+    each = {name: 0x01000000 + 3 * i for i, name in enumerate(ECHO_COUNTERS)}
     lines.append(reply(0xCAFE0001, dict(frames_received=5, frames_sent=4)))
     lines.append(reply(7, each))
     lines.append(reply(8, dict(load_result=MASK)))
     lines.append(reply(9, dict(frames_received=1, dropped_short=2), 13))  # an older device
-    lines.append(reply(10, dict(load_runs=3), len(COUNTERS) + 2))  # a newer one
+    lines.append(reply(10, dict(load_runs=3), len(ECHO_COUNTERS) + 2))  # a newer one
     lines.append(reply(11, {}, 0))
     return lines
 
