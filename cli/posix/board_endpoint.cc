@@ -49,9 +49,12 @@ class Machine final : public host::Clock {
   ~Machine() override {
     usb_ = nullptr;
     board_.reset();  // the capture's last bytes come before the file is closed
-    if (capture_ == nullptr) return;
-    const Status closed = capture_->close();
-    if (!closed) write_text(stderr, "millrace: " + closed.error().message + "\n");
+  }
+
+  Status finish() {
+    usb_ = nullptr;
+    board_.reset();
+    return capture_ == nullptr ? Status() : capture_->close();
   }
 
   Status start(const board::Image& image, const board::BoardOptions& options,
@@ -213,6 +216,7 @@ class BoardEndpoint final : public Endpoint {
                                             int64_t deadline_ns) override {
     return wait_and_open(options, deadline_ns, ErrorCode::gone);
   }
+  Status finish() override { return machine_->finish(); }
 
  private:
   Result<std::unique_ptr<Transport>> wait_and_open(const OpenOptions& options, int64_t deadline_ns,
