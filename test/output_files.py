@@ -51,7 +51,7 @@ with e2e.temporary_folder() as name:
     e2e.fails(*BENCH, "--json", fifo, expect=1, says=("write " + str(fifo), "nobody reads it"))
     with open(os.open(fifo, os.O_RDONLY | os.O_NONBLOCK), "rb") as reader:
         os.set_blocking(reader.fileno(), True)
-        run = subprocess.Popen([e2e.MILLRACE, *map(str, BENCH), "--json", fifo],
+        run = subprocess.Popen([e2e.MILLRACE, *e2e.patient(*BENCH, "--json", fifo)],
                                stdout=subprocess.DEVNULL)
         e2e.select.select([reader], [], [], e2e.DEADLINE_S)
         text = reader.read()
