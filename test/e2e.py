@@ -42,10 +42,10 @@ def patient(*words):
     """The words as text; waits of a measurement that give none themselves are those of a machine
     that does much else: what is tested then ends by itself, long before."""
     words = [str(word) for word in words]
-    if words[:1] == ["serial"] and len(words) > 2:
+    if words[:1] == ["serial"] and len(words) > 2 and not words[2].startswith("-"):
         for option in ("--timeout-ms", "--follow-ms"):
             if option not in words:
-                words += [option, "20000"]
+                words[3:3] = [option, "20000"]
     return words
 
 

@@ -170,6 +170,10 @@ Status check_output(const std::string& path) {
   if (::stat(folder.c_str(), &info) != 0) return failure(path, errno);
   if (!S_ISDIR(info.st_mode)) return failure(path, ENOTDIR);
   if (::access(folder.c_str(), W_OK | X_OK) != 0) return failure(path, errno);
+  const long longest = ::pathconf(folder.c_str(), _PC_NAME_MAX);
+  if (longest > 0 && name_in_folder(*end).size() > static_cast<size_t>(longest)) {
+    return failure(path, ENAMETOOLONG);
+  }
   return {};
 }
 
