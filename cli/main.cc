@@ -44,6 +44,7 @@ int finish(int code) {
 
 int main(int argc, char** argv) {
   occupy_standard_files();
+  make_file_limits_errors();
   CommandLine line("millrace", kHelp, kExamples, "millrace " MILLRACE_VERSION);
   Program program;
   program.line = &line;

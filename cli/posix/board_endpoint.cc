@@ -53,12 +53,19 @@ class Machine final : public host::Clock {
       : name_(std::move(name)), captures_(std::move(captures)) {}
   ~Machine() override {
     usb_ = nullptr;
-    board_.reset();  // the captures' last bytes come before the files are closed
+    board_.reset();  // the captures' last bytes come before their files are closed
+  }
+
+  // The first failure of a capture; both are closed.
+  Status finish() {
+    usb_ = nullptr;
+    board_.reset();
+    Status first;
     for (OutputStream* const capture : {captures_.urbs.get(), captures_.packets.get()}) {
-      if (capture == nullptr) continue;
-      const Status closed = capture->close();
-      if (!closed) write_text(stderr, "millrace: " + closed.error().message + "\n");
+      const Status closed = capture == nullptr ? Status() : capture->close();
+      if (!closed && first) first = closed;
     }
+    return first;
   }
 
   Status start(const board::Image& image, const board::BoardOptions& options,
@@ -225,6 +232,7 @@ class BoardEndpoint final : public Endpoint {
                                             int64_t deadline_ns) override {
     return wait_and_open(options, deadline_ns, ErrorCode::gone);
   }
+  Status finish() override { return machine_->finish(); }
 
  private:
   Result<std::unique_ptr<Transport>> wait_and_open(const OpenOptions& options, int64_t deadline_ns,

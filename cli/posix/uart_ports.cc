@@ -138,6 +138,7 @@ void UartPorts::flush(Port& port) {
             port.waiting.size() ||
         std::fflush(port.file) != 0) {
       write_error_ = errno;
+      unwritable_ = port.place.path;
     }
     port.waiting.clear();
   } else {
@@ -178,9 +179,9 @@ Status UartPorts::finish() {
     }
   }
   if (write_error_ == 0) return Status();
-  return Error{ErrorCode::io, fmt::format("--uart: write: {} (free some space, or choose another "
-                                          "place)",
-                                          std::strerror(write_error_))};
+  return Error{ErrorCode::io,
+               fmt::format("--uart: write {}: {} (free some space, or choose another place)",
+                           printable(unwritable_), std::strerror(write_error_))};
 }
 
 bool UartPorts::has_pty() const {

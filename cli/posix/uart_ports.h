@@ -71,6 +71,7 @@ class UartPorts {
   bool found_ = false;
   std::FILE* console_ = nullptr;
   int write_error_ = 0;
+  std::string unwritable_;
 };
 
 }  // namespace millrace::cli
