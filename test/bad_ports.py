@@ -38,6 +38,12 @@ with e2e.temporary_folder() as folder:
     bench(f"board:{image}?pcap_sof=on", 2, "needs pcap_packets")
     bench(f"board:{image}?pcap_sof=maybe", 2, "on or off")
     assert os.path.getsize(image) == 64
+    # A capture is none of the files that are read.
+    profile = os.path.join(folder, "profile")
+    with open(profile, "w") as out:
+        out.write("# nothing\n")
+    for key in ("host", "timing"):
+        bench(f"board:{image}?{key}={profile}&pcap={profile}", 2, f"write over {key}={profile}")
 bench("board:", 2, "names no image")
 bench("/dev/null", 2, "/dev/null")
 

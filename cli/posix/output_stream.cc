@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/posix/output_stream.h"
 
+#include <fcntl.h>
 #include <fmt/core.h>
+#include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
 #include <cstring>
 
 #include "cli/print.h"
@@ -17,15 +20,37 @@ using host::Status;
 Status OutputStream::open(const std::string& option, const std::string& path) {
   option_ = option;
   path_ = path;
-  file_.reset(std::fopen(path.c_str(), "wbe"));
-  if (file_ != nullptr) return Status();
-  return Error{ErrorCode::io, fmt::format("{}: open {}: {} (choose a file that can be written)",
-                                          option, printable(path), std::strerror(errno))};
+  if (path == "-") {
+    return Error{ErrorCode::usage, fmt::format("{}: give the name of a file; \"-\" is none, since "
+                                               "stdout has what the firmware prints",
+                                               option)};
+  }
+  std::signal(SIGXFSZ, SIG_IGN);  // a limit on file sizes is then an error as a full disk is
+  // Without a reader, open() of a FIFO would wait, and not even for Ctrl-C.
+  const int fd =
+      ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0666);
+  if (fd >= 0 && ::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) & ~O_NONBLOCK) == 0) {
+    file_.reset(::fdopen(fd, "wb"));
+  }
+  if (file_ == nullptr) {
+    const int number = errno;
+    if (fd >= 0) ::close(fd);
+    return Error{ErrorCode::io,
+                 fmt::format("{}: open {}: {}", option, printable(path),
+                             number == ENXIO ? "nobody reads it (start the reader first)"
+                                             : fmt::format("{} (choose a file that can be written)",
+                                                           std::strerror(number)))};
+  }
+  return Status();
 }
 
 void OutputStream::write(std::span<const uint8_t> bytes) {
   if (file_ == nullptr || error_ != 0) return;
   if (std::fwrite(bytes.data(), 1, bytes.size(), file_.get()) != bytes.size()) error_ = errno;
+}
+
+void OutputStream::flush() {
+  if (file_ != nullptr && error_ == 0 && std::fflush(file_.get()) != 0) error_ = errno;
 }
 
 Status OutputStream::close() {

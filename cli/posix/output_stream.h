@@ -15,9 +15,12 @@ namespace millrace::cli {
 
 class OutputStream {
  public:
-  // `option`: what the user wrote, for sentences.
+  // `option`: what the user wrote, for sentences. A FIFO needs a reader. Errors: usage for "-",
+  // since reports go to stdout; io.
   host::Status open(const std::string& option, const std::string& path);
   void write(std::span<const uint8_t> bytes);
+  void flush();
+  bool is_open() const { return file_ != nullptr; }
   bool failed() const { return error_ != 0; }
   // Nothing if it was not opened.
   host::Status close();

@@ -8,11 +8,11 @@
 #include <functional>
 #include <vector>
 
+#include "core/bytes.h"
 #include "core/event_queue.h"
 #include "core/timing.h"
 #include "cpu/block.h"
 #include "cpu/branch_predictor.h"
-#include "cpu/host_bytes.h"
 #include "cpu/idle_watch.h"
 #include "cpu/op.h"
 #include "cpu/state.h"

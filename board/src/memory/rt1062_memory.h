@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "core/bytes.h"
 #include "memory/buses.h"
-#include "memory/bytes.h"
 #include "memory/cache.h"
 #include "memory/fill_buffers.h"
 #include "memory/memory_counts.h"
