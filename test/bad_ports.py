@@ -33,7 +33,8 @@ with e2e.temporary_folder() as folder:
     bench(f"board:{image}?seed=-1", 2, "seed=-1: must be")
     for key in ("pcap", "pcap_packets"):
         bench(f"board:{image}?{key}={image}", 2, f"{key}= would write over the firmware")
-    bench(f"board:{image}?pcap={folder}/x&pcap_packets={folder}/x", 2, "would be one file")
+    bench(f"board:{image}?pcap={folder}/x&pcap_packets={folder}/x", 2,
+          f"would write over pcap={folder}/x")
     assert not os.path.exists(os.path.join(folder, "x"))
     bench(f"board:{image}?pcap_sof=on", 2, "needs pcap_packets")
     bench(f"board:{image}?pcap_sof=maybe", 2, "on or off")
