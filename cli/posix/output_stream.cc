@@ -27,21 +27,30 @@ OutputStream::~OutputStream() {
 
 Error OutputStream::cannot_open(int number) const {
   return {number == EISDIR ? ErrorCode::usage : ErrorCode::io,
-          fmt::format("{}: open {}: {} (choose a file that can be written)", option_,
-                      printable(path_), std::strerror(number))};
+          fmt::format("{}: open {}: {}", option_, printable(path_),
+                      number == ENXIO ? "nobody reads it (start the reader first)"
+                                      : fmt::format("{} (choose a file that can be written)",
+                                                    std::strerror(number)))};
 }
 
-Status OutputStream::open(const std::string& option, const std::string& path) {
+Status OutputStream::open(const std::string& option, const std::string& path, Growth growth) {
   option_ = option;
   path_ = path;
+  if (path == "-") {
+    return Error{ErrorCode::usage, fmt::format("{}: give the name of a file; \"-\" is none, since "
+                                               "stdout has what the firmware prints",
+                                               option)};
+  }
   struct stat node {};
   const bool is_there = ::stat(path.c_str(), &node) == 0;
   if (is_there && S_ISDIR(node.st_mode)) return cannot_open(EISDIR);
   int fd = -1;
-  if (is_there && !S_ISREG(node.st_mode)) {
+  if (growth == Growth::in_sight || (is_there && !S_ISREG(node.st_mode))) {
     std::signal(SIGPIPE, SIG_IGN);  // a reader that ends is an error as any other
     // O_NONBLOCK: without a reader, open() of a FIFO would wait, and not even for Ctrl-C.
-    fd = ::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    const int create = is_there ? 0 : O_CREAT;
+    fd =
+        ::open(path.c_str(), O_WRONLY | create | O_TRUNC | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0666);
     if (fd >= 0) ::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) & ~O_NONBLOCK);
   } else {
     if (is_there && ::access(path.c_str(), W_OK) != 0) return cannot_open(errno);
@@ -65,6 +74,10 @@ void OutputStream::write(std::span<const uint8_t> bytes) {
   if (std::fwrite(bytes.data(), 1, bytes.size(), file_.get()) != bytes.size()) error_ = errno;
 }
 
+void OutputStream::flush() {
+  if (file_ != nullptr && error_ == 0 && std::fflush(file_.get()) != 0) error_ = errno;
+}
+
 Status OutputStream::close() {
   if (file_ == nullptr) return Status();
   if (std::fclose(file_.release()) != 0 && error_ == 0) error_ = errno;
@@ -73,7 +86,7 @@ Status OutputStream::close() {
   }
   if (error_ == 0) return Status();
   const std::string remedy =
-      part_.empty() ? "write elsewhere"
+      part_.empty() ? "free some space, or choose another place"
                     : fmt::format(
                           "free some space; what was written is in {} and valid, an older "
                           "file is untouched",

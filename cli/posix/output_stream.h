@@ -17,15 +17,23 @@ namespace millrace::cli {
 
 class OutputStream {
  public:
+  // What others see before close(): nothing (they keep an older file), or all that came so far, as
+  // of a log that somebody follows.
+  enum class Growth { replaced_whole, in_sight };
+
   OutputStream() = default;
   ~OutputStream();
   OutputStream(const OutputStream&) = delete;
   OutputStream& operator=(const OutputStream&) = delete;
 
   // `option`: what the user wrote, for sentences. What is there and is no regular file (/dev/full,
-  // a FIFO with a reader) is written to directly. Errors: usage (a folder), io.
-  host::Status open(const std::string& option, const std::string& path);
+  // a FIFO with a reader) is written to directly. Errors: usage (a folder, "-", since reports go to
+  // stdout), io.
+  host::Status open(const std::string& option, const std::string& path,
+                    Growth growth = Growth::replaced_whole);
   void write(std::span<const uint8_t> bytes);
+  void flush();
+  bool is_open() const { return file_ != nullptr; }
   bool failed() const { return error_ != 0; }
   // Nothing if it was not opened. After a failure PATH.part holds what was written; it is valid.
   // Without a close() nothing is left.
