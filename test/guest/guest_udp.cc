@@ -45,7 +45,8 @@ ssize_t receive(int fd, std::array<uint8_t, 2048>* out) {
 
 std::vector<uint8_t> payload(size_t size, unsigned seed) {
   std::vector<uint8_t> bytes(size);
-  for (size_t i = 0; i < size; ++i) bytes[i] = static_cast<uint8_t>(i * 31 + size + seed * 7);
+  for (size_t i = 0; i < size; ++i)
+    bytes[i] = static_cast<uint8_t>(i * 31 + size + size_t{seed} * 7);
   return bytes;
 }
 
