@@ -16,7 +16,8 @@ import tarfile
 import tempfile
 
 # In the order of insmod: a package has no modules.dep.
-MODULES = ["e1000", "usb-common", "usbcore", "usbmon", "usbip-core", "vhci-hcd", "cdc-acm"]
+MODULES = ["e1000", "usb-common", "usbcore", "usbmon", "usbip-core", "vhci-hcd", "cdc-acm", "mii",
+           "usbnet", "cdc_ether", "cdc_ncm"]
 META_PACKAGE = "linux-image-amd64"
 BUSYBOX = pathlib.Path("/bin/busybox")
 
@@ -59,7 +60,9 @@ def kernel(cache):
     """A folder with vmlinux, NAME.ko and the package's name in `package`."""
     folder = cache / "kernel"
     if folder.is_dir():
-        return folder
+        if all((folder / f"{module}.ko").is_file() for module in MODULES):
+            return folder
+        shutil.rmtree(folder)  # of an older list
     cache.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=cache) as scratch:
         try:
