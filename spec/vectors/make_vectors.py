@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the vectors of this folder from the text of ../classic_stream.md and ../stream.md alone.
+"""Writes the vectors of this folder from the text of ../classic_stream.md, ../stream.md and
+../echo_counters.md alone.
 
 Independent of the C++ code: it shares nothing with link/.  usage: make_vectors.py [--check]
 --check writes nothing and exits 1 if a file differs from what would be written; it takes the two
@@ -230,6 +231,41 @@ def make_stream(_):
     return lines
 
 
+# ../echo_counters.md, in the order of its table.
+ECHO_COUNTERS = (
+    "frames_received frames_sent arp_requests icmp_requests icmp_replies echo_requests echo_replies "
+    "counter_requests dhcp_requests dhcp_replies mdns_queries mdns_replies unreachable_sent "
+    "dropped_short dropped_other_station dropped_ethertype dropped_ip_header dropped_ip_checksum "
+    "dropped_fragment dropped_other_address dropped_protocol dropped_udp_length "
+    "dropped_udp_checksum dropped_icmp dropped_source dropped_closed_port dropped_no_room "
+    "rx_transfers rx_bad_transfers rx_failed_transfers rx_missing_transfers rx_frames_max "
+    "rx_buffers rx_buffers_low tx_transfers tx_failed_transfers tx_frames_max tx_buffers "
+    "tx_buffers_low tx_waits link_ups load_runs load_result").split()
+
+
+def make_echo_counters(_):
+    def header(kind, count, tag):
+        return bytes([0xF2, 0x4D, 0x52, 0x45, 1, kind]) + struct.pack("<HI", count, tag)
+
+    def reply(tag, values, count=len(ECHO_COUNTERS)):
+        words = [values.get(name, 0) for name in ECHO_COUNTERS] + [9] * (count - len(ECHO_COUNTERS))
+        data = header(2, count, tag) + struct.pack(f"<{count}I", *words[:count])
+        shown = [f"{k}={v}" for k, v in values.items() if ECHO_COUNTERS.index(k) < count]
+        return " ".join(["reply", str(tag), str(min(count, len(ECHO_COUNTERS))), data.hex()] + shown)
+
+    lines = ["# request HEX TAG", "# reply TAG KNOWN HEX NAME=VALUE...: what is not named is 0"]
+    for tag in (0, 1, 0xCAFE0001, MASK):
+        lines.append(f"request {header(1, 0, tag).hex()} {tag}")
+    each = {name: 0x01000000 + 3 * i for i, name in enumerate(ECHO_COUNTERS)}
+    lines.append(reply(0xCAFE0001, dict(frames_received=5, frames_sent=4)))
+    lines.append(reply(7, each))
+    lines.append(reply(8, dict(load_result=MASK)))
+    lines.append(reply(9, dict(frames_received=1, dropped_short=2), 13))  # an older device
+    lines.append(reply(10, dict(load_runs=3), len(ECHO_COUNTERS) + 2))  # a newer one
+    lines.append(reply(11, {}, 0))
+    return lines
+
+
 def is_far(line):
     words = line.split()
     return len(words) == 3 and words[1].isdigit() and int(words[1]) >= FAR
@@ -244,6 +280,7 @@ def main():
         ("jsf32.txt", make_jsf32),
         ("classic_stream.txt", make_classic),
         ("stream.txt", make_stream),
+        ("echo_counters.txt", make_echo_counters),
     ):
         path = os.path.join(HERE, name)
         lines = make(not check)

@@ -88,6 +88,7 @@ constexpr uint32_t USBPHY_CTRL_CLKGATE = 1u << 30;
 // OCOTP, RM chapter "On-Chip OTP Controller": shadows of fuses. MAC0 holds the Teensy's number.
 constexpr Register OCOTP_CFG0{0x401f4410};
 constexpr Register OCOTP_MAC0{0x401f4620};
+constexpr Register OCOTP_MAC1{0x401f4630};
 
 // SNVS, RM chapter "Secure Non-Volatile Storage": a register that keeps its value over resets.
 constexpr Register SNVS_LPGPR0{0x400d4100};

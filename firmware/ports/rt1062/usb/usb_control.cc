@@ -206,17 +206,22 @@ bool UsbDevice::set_configuration(uint16_t value) {
 }
 
 UsbReply UsbDevice::answer_interface(const UsbSetup& setup) {
-  if (configuration_ == 0 || function_of(static_cast<uint8_t>(setup.index)) == nullptr) {
-    return UsbReply();
-  }
+  const uint8_t number = static_cast<uint8_t>(setup.index);
+  Function* owner = function_of(number);
+  if (configuration_ == 0 || owner == nullptr || setup.index > 0xff) return UsbReply();
+  UsbFunction& function = *owner->function;
+  const uint8_t interface = static_cast<uint8_t>(number - owner->first_interface);
   const bool in = (setup.request_type & kIn) != 0;
   if (in && setup.request == kGetStatus) return send_word(0);
-  if (in && setup.request == kGetInterface) return send_byte(0);
-  if (in || setup.request != kSetInterface || setup.value != 0 || setup.length != 0) {
+  if (in && setup.request == kGetInterface) return send_byte(function.setting(interface));
+  if (in || setup.request != kSetInterface || setup.value > 0xff || setup.length != 0) {
+    return UsbReply();
+  }
+  if (!function.select(*this, interface, static_cast<uint8_t>(setup.value), high_speed_)) {
     return UsbReply();
   }
   for (uint32_t index = 2; index < 2 * kUsbEndpoints; ++index) {
-    if (!endpoints_[index].open || endpoints_[index].interface != setup.index) continue;
+    if (!endpoints_[index].open || endpoints_[index].interface != number) continue;
     const uint32_t address = index / 2 | (index % 2 != 0 ? kUsbDirectionIn : 0u);
     reset_toggle(static_cast<uint8_t>(address), true);
   }

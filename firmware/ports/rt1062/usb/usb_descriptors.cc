@@ -19,6 +19,37 @@ void write_class(UsbDescriptorWriter& out) {
   out.byte(kControlMaxPacket);
 }
 
+void write_serial_number(uint32_t mac0, char (&out)[11]) {
+  uint32_t number = mac0 & 0xffffff;
+  if (number < 10'000'000) number *= 10;
+  char digits[10];
+  size_t count = 0;
+  do {
+    digits[count++] = static_cast<char>('0' + number % 10);
+    number /= 10;
+  } while (number != 0);
+  for (size_t i = 0; i < count; ++i) out[i] = digits[count - 1 - i];
+  out[count] = 0;
+}
+
+const char* string_of(const UsbIdentity& identity, uint8_t index) {
+  switch (index) {
+    case 1:
+      return identity.manufacturer;
+    case 2:
+      return identity.product;
+    case 3:
+      return identity.serial_number;
+    case kFirstMacString:
+    case kFirstMacString + 1: {
+      const char* text = identity.mac_addresses[index - kFirstMacString];
+      return text[0] != 0 ? text : nullptr;
+    }
+    default:
+      return nullptr;
+  }
+}
+
 }  // namespace
 
 void UsbDescriptorWriter::set_word(size_t at, size_t value) {
@@ -40,11 +71,11 @@ void UsbDescriptorWriter::interface_association(uint8_t first, uint8_t count, ui
 }
 
 void UsbDescriptorWriter::interface(uint8_t number, uint8_t endpoints, uint8_t class_code,
-                                    uint8_t subclass, uint8_t protocol) {
+                                    uint8_t subclass, uint8_t protocol, uint8_t alternate) {
   byte(9);
   type(DescriptorType::interface);
   byte(number);
-  byte(0);  // alternate setting
+  byte(alternate);
   byte(endpoints);
   byte(class_code);
   byte(subclass);
@@ -69,16 +100,42 @@ UsbIdentity teensy_serial_identity(uint32_t mac0) {
   identity.device_version = 0x0280;  // what the core says on a Teensy 4.1
   identity.manufacturer = "Teensyduino";
   identity.product = "USB Serial";
-  uint32_t number = mac0 & 0xffffff;
-  if (number < 10'000'000) number *= 10;
-  char digits[10];
-  size_t count = 0;
-  do {
-    digits[count++] = static_cast<char>('0' + number % 10);
-    number /= 10;
-  } while (number != 0);
-  for (size_t i = 0; i < count; ++i) identity.serial_number[i] = digits[count - 1 - i];
+  write_serial_number(mac0, identity.serial_number);
   return identity;
+}
+
+UsbIdentity echo_identity(uint32_t mac0, bool ncm, bool ecm, bool serial) {
+  UsbIdentity identity;
+  identity.vendor_id = 0x1209;
+  identity.product_id = static_cast<uint16_t>((ncm ? 1 : 0) | (ecm ? 2 : 0) | (serial ? 4 : 0));
+  identity.device_version = 0x0100;
+  identity.manufacturer = "Millrace";
+  identity.product = "UDP echo";
+  write_serial_number(mac0, identity.serial_number);
+  return identity;
+}
+
+NetworkAddresses network_addresses(uint32_t mac0, uint32_t mac1, unsigned function) {
+  constexpr uint32_t kGroup = 1, kLocal = 2, kHost = 8, kSecond = 16;
+  const uint8_t fuses[6] = {static_cast<uint8_t>(mac1 >> 8),  static_cast<uint8_t>(mac1),
+                            static_cast<uint8_t>(mac0 >> 24), static_cast<uint8_t>(mac0 >> 16),
+                            static_cast<uint8_t>(mac0 >> 8),  static_cast<uint8_t>(mac0)};
+  NetworkAddresses addresses;
+  memcpy(addresses.device, fuses, sizeof(fuses));
+  const uint32_t first = (fuses[0] & ~(kGroup | kHost | kSecond)) | kLocal;
+  addresses.device[0] = static_cast<uint8_t>(first | (function != 0 ? kSecond : 0));
+  memcpy(addresses.host, addresses.device, sizeof(fuses));
+  addresses.host[0] = static_cast<uint8_t>(addresses.device[0] | kHost);
+  return addresses;
+}
+
+void write_mac_text(const uint8_t (&address)[6], char (&text)[13]) {
+  constexpr char kDigits[] = "0123456789ABCDEF";
+  for (size_t i = 0; i < 6; ++i) {
+    text[2 * i] = kDigits[address[i] >> 4];
+    text[2 * i + 1] = kDigits[address[i] & 0xf];
+  }
+  text[12] = 0;
 }
 
 size_t write_device_descriptor(const UsbIdentity& identity, UsbDescriptorWriter& out) {
@@ -115,10 +172,7 @@ size_t write_string_descriptor(const UsbIdentity& identity, uint8_t index,
     out.word(kEnglish);
     return out.size();
   }
-  const char* text = index == 1   ? identity.manufacturer
-                     : index == 2 ? identity.product
-                     : index == 3 ? identity.serial_number
-                                  : nullptr;
+  const char* text = string_of(identity, index);
   if (text == nullptr) return 0;
   size_t count = strlen(text);
   if (count > kMaxStringCharacters) count = kMaxStringCharacters;

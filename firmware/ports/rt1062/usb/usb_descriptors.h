@@ -41,7 +41,7 @@ class UsbDescriptorWriter {
   void interface_association(uint8_t first, uint8_t count, uint8_t class_code, uint8_t subclass,
                              uint8_t protocol);
   void interface(uint8_t number, uint8_t endpoints, uint8_t class_code, uint8_t subclass,
-                 uint8_t protocol);
+                 uint8_t protocol, uint8_t alternate = 0);
   void endpoint(uint8_t address, EndpointType type, uint16_t max_packet, uint8_t interval);
 
   size_t size() const { return size_; }
@@ -63,7 +63,27 @@ struct UsbIdentity {
   const char* manufacturer = "";
   const char* product = "";
   char serial_number[11] = {};  // decimal, 0-terminated
+  // Strings kFirstMacString and the next: what network functions call the address of the host.
+  char mac_addresses[2][13] = {};  // hexadecimal, 0-terminated; "": there is no such string
 };
+
+constexpr uint8_t kFirstMacString = 4;
+
+// The Ethernet addresses of a network function, from OCOTP_MAC0 and OCOTP_MAC1. Both ends are made
+// of the address of the Teensy's own Ethernet port, as locally administered ones, so that none of
+// the three is another's: bit 3 of the first byte is set for the host. `function`: 0 or 1, tells
+// two network functions apart by bit 4.
+struct NetworkAddresses {
+  uint8_t device[6];
+  uint8_t host[6];
+};
+NetworkAddresses network_addresses(uint32_t mac0, uint32_t mac1, unsigned function);
+// As iMACAddress wants it (ECM 1.2 table 3): twelve digits, no separators.
+void write_mac_text(const uint8_t (&address)[6], char (&text)[13]);
+
+// What an echo device with these functions shows. Its numbers are the ones that pid.codes reserves
+// for tests: 1209:0001 plus a bit for each function, since Windows remembers descriptors by number.
+UsbIdentity echo_identity(uint32_t mac0, bool ncm, bool ecm, bool serial);
 
 // The device that a Teensy 4.1 with serial only shows. `mac0`: OCOTP_MAC0, whose low 24 bits are
 // the Teensy's number. The Teensy core shows numbers below 10,000,000 times ten, for a driver of

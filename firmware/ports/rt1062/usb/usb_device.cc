@@ -140,6 +140,17 @@ void UsbDevice::open_endpoint(uint8_t address, EndpointType type, uint16_t max_p
   hardware_.write(endpoint_control(number), value);
 }
 
+void UsbDevice::close_endpoint(uint8_t address) {
+  Endpoint& endpoint = endpoints_[endpoint_index(address)];
+  if (!endpoint.open) return;
+  const UsbRegister control = endpoint_control(endpoint_number(address));
+  const uint32_t shift = endpoint_is_in(address) ? ENDPTCTRL_TX_SHIFT : 0;
+  flush(endpoint_bit(address));
+  hardware_.write(control,
+                  hardware_.read(control) & ~((ENDPTCTRL_ENABLE | ENDPTCTRL_STALL) << shift));
+  endpoint.open = false;
+}
+
 bool UsbDevice::endpoint_exists(uint8_t address) const {
   if ((address & 0x70u) != 0 || endpoint_number(address) >= kUsbEndpoints) return false;
   return endpoint_number(address) == 0 || endpoints_[endpoint_index(address)].open;

@@ -52,6 +52,13 @@ class UsbFunction {
   // The data of a request that on_request() wanted; false: the status stage is a STALL.
   virtual bool on_data(const UsbSetup& setup, uint8_t interface, const uint8_t* data,
                        size_t size) = 0;
+  // SET_INTERFACE: opens and closes what the alternate setting has and has not. False: there is no
+  // such setting.
+  virtual bool select(UsbDevice&, uint8_t /*interface*/, uint8_t setting, bool /*high_speed*/) {
+    return setting == 0;
+  }
+  // GET_INTERFACE.
+  virtual uint8_t setting(uint8_t /*interface*/) const { return 0; }
 
  protected:
   ~UsbFunction() = default;
@@ -87,8 +94,10 @@ class UsbDevice {
   const volatile UsbEvents& events() const { return events_; }
   UsbQueueHead& head(uint8_t address) { return memory_.heads[endpoint_index(address)]; }
 
-  // For UsbFunction::configured(). REQUIRES: endpoint number 1..7, not control.
+  // For UsbFunction::configured() and select(). REQUIRES: endpoint number 1..7, not control.
   void open_endpoint(uint8_t address, EndpointType type, uint16_t max_packet, uint8_t interface);
+  // What was queued is forgotten. No effect on one that is not open.
+  void close_endpoint(uint8_t address);
 
  private:
   struct Endpoint {

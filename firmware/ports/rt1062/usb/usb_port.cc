@@ -68,7 +68,8 @@ void UsbPort::idle(uint32_t max_us) {
   const uint32_t state = hardware_.lock();
   const bool changed = device_.session().number != session_number_ ||
                        serial_.dtr_drops() != dtr_drops_ || out_.readable() ||
-                       (wants_room_ && in_.has_completed());
+                       (wants_room_ && in_.has_completed()) ||
+                       (options_.other_work != nullptr && options_.other_work());
   if (!changed) hardware_.sleep();
   hardware_.unlock(state);
 }

@@ -16,6 +16,9 @@ namespace millrace::rt1062 {
 struct UsbPortOptions {
   uint32_t (*now_us)() = nullptr;   // free running, wraps at 2^32
   uint32_t (*entropy)() = nullptr;  // differs from call to call and from boot to boot
+  // Whether another function has something to do, which keeps idle() from sleeping; nullptr: none
+  // has. Called with interrupts locked out.
+  bool (*other_work)() = nullptr;
   uint32_t boot_counter = 0;
   uint32_t tx_buffer_bytes = 0;
   uint32_t rx_buffer_bytes = 0;

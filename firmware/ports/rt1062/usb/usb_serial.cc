@@ -6,7 +6,6 @@
 #include "firmware/ports/rt1062/clocks.h"
 #include "firmware/ports/rt1062/rt1062_registers.h"
 #include "firmware/ports/rt1062/ticks.h"
-#include "firmware/ports/rt1062/usb/usb_chip.h"
 
 namespace millrace::rt1062 {
 namespace {
@@ -16,7 +15,6 @@ constexpr uint32_t kInTransfers = 16;
 constexpr uint32_t kOutPackets = 32;
 constexpr CdcAcmEndpoints kEndpoints;
 
-[[gnu::section(".bss.scratch_dtcm")]] UsbControlMemory control_memory;
 [[gnu::section(".bss.scratch_dtcm")]] UsbTransferDescriptor in_transfers[kInTransfers];
 [[gnu::section(".bss.scratch_dtcm")]] UsbTransferDescriptor out_transfers[kOutPackets];
 [[gnu::section(".bss.scratch_ocram")]] alignas(kUsbPage) uint8_t in_ring[kInBytes];
@@ -52,29 +50,32 @@ uint32_t entropy() {
 
 }  // namespace
 
-UsbSerial start_usb_serial() {
-  CCM_CCGR2.set_bits(CCM_CCGR2_OCOTP);
-  static const UsbIdentity identity = teensy_serial_identity(OCOTP_MAC0.read());
-  static UsbChip chip;
-  static UsbDevice device(chip, control_memory, identity);
+UsbSerial add_usb_serial(const UsbBoard& board, bool (*other_work)()) {
   static CdcAcm line(kEndpoints);
-  static UsbQueue in_queue(chip, device.session(), device.head(kEndpoints.in), kEndpoints.in,
-                           in_transfers, kInTransfers);
-  static UsbQueue out_queue(chip, device.session(), device.head(kEndpoints.out), kEndpoints.out,
-                            out_transfers, kOutPackets);
-  static BulkIn in(chip, in_queue, in_ring, kInBytes);
-  static BulkOut out(chip, out_queue, out_buffers, kOutPackets);
+  static UsbQueue in_queue(board.chip, board.device.session(), board.device.head(kEndpoints.in),
+                           kEndpoints.in, in_transfers, kInTransfers);
+  static UsbQueue out_queue(board.chip, board.device.session(), board.device.head(kEndpoints.out),
+                            kEndpoints.out, out_transfers, kOutPackets);
+  static BulkIn in(board.chip, in_queue, in_ring, kInBytes);
+  static BulkOut out(board.chip, out_queue, out_buffers, kOutPackets);
   UsbPortOptions options;
   options.now_us = now_us;
   options.entropy = entropy;
+  options.other_work = other_work;
   options.boot_counter = count_boot();
   options.tx_buffer_bytes = kInBytes;
   options.rx_buffer_bytes = sizeof(out_buffers);
-  static UsbPort port(chip, device, line, in, out, options);
-  static_cast<void>(device.add(line));  // the first of at most four
-  device.start();
-  route_usb_interrupt(device);
-  return {device, line, in, out, port};
+  static UsbPort port(board.chip, board.device, line, in, out, options);
+  static_cast<void>(board.device.add(line));  // one of at most four
+  return {board.device, line, in, out, port};
+}
+
+UsbSerial start_usb_serial() {
+  static const UsbIdentity identity = teensy_serial_identity(read_board_fuses().mac0);
+  const UsbBoard board = make_usb_board(identity);
+  const UsbSerial serial = add_usb_serial(board, nullptr);
+  start_usb_board(board);
+  return serial;
 }
 
 }  // namespace millrace::rt1062

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// UDP echo over CDC-NCM, and the measuring device of spec/stream.md on a serial port beside it.
+#include "firmware/ports/rt1062/echo_program.h"
+#include "firmware/ports/rt1062/image.h"
+
+namespace millrace::rt1062 {
+namespace {
+constexpr EchoFunctions kFunctions{.ncm = true, .serial = true};
+}
+
+void run_program() { run_echo<kFunctions>(); }
+
+}  // namespace millrace::rt1062
