@@ -6,7 +6,7 @@
 #include <optional>
 #include <span>
 
-#include "net/packet.h"
+#include "ip/packet.h"
 
 namespace millrace::board {
 

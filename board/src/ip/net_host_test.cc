@@ -6,9 +6,9 @@
 
 #include <random>
 
-#include "net/dhcp.h"
-#include "net/packet.h"
-#include "net/testing/fake_ethernet_port.h"
+#include "ip/dhcp.h"
+#include "ip/packet.h"
+#include "ip/testing/fake_ethernet_port.h"
 
 namespace millrace::board {
 namespace {

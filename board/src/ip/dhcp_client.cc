@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "net/dhcp_client.h"
+#include "ip/dhcp_client.h"
 
 #include <algorithm>
 #include <utility>

@@ -8,8 +8,8 @@
 #include <map>
 #include <utility>
 
-#include "net/dhcp_client.h"
-#include "net/packet.h"
+#include "ip/dhcp_client.h"
+#include "ip/packet.h"
 
 namespace millrace::board {
 namespace {

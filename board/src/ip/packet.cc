@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "net/packet.h"
+#include "ip/packet.h"
 
 #include <fmt/format.h>
 

@@ -7,7 +7,7 @@
 #include <optional>
 #include <span>
 
-#include "net/dhcp.h"
+#include "ip/dhcp.h"
 
 namespace millrace::board {
 

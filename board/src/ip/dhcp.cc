@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "net/dhcp.h"
+#include "ip/dhcp.h"
 
 #include <algorithm>
 #include <bit>
