@@ -141,7 +141,8 @@ void add_serial_bench(Command parent, const Program& program) {
       "  millrace serial bench pc: --direction both\n"
       "  millrace serial bench 'pc:?drop=1536@4194304'   a damaged stream: what is said of it\n"
       "Rates are in MB/s (10^6 bytes a second), offsets in bytes from the start of the stream.\n"
-      "Exit code 1 if anything was lost, altered or not finished.");
+      "Exit code 1 if anything was lost, altered or not finished, 3 if the device went away, also\n"
+      "if it came back.");
   add_link_options(command, &options->link);
   command.option("--frame-size", "BYTES", "Frame size; K, M = 1,024, 1,048,576 (2K)",
                  ValueKind::text, number_into(&s.frame_size, Scale::bytes, 1, kMaxFrameBytes));

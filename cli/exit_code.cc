@@ -31,14 +31,10 @@ int exit_code(const host::Error& error) {
 }
 
 int exit_code(const host::RunResult& result) {
-  switch (result.end) {
-    case RunEnd::interrupted:
-      return kInterrupted;
-    case RunEnd::gone:
-      return kGone;
-    default:
-      return result.failed() ? kFailed : kOk;
-  }
+  if (result.end == RunEnd::interrupted) return kInterrupted;
+  // Whether it came back, and whether it had started anew then, the verdict says.
+  if (result.end == RunEnd::gone || result.replug_ns != 0) return kGone;
+  return result.failed() ? kFailed : kOk;
 }
 
 bool cut_short(const host::RunResult& result) {

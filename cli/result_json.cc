@@ -209,6 +209,7 @@ Json to_json(const host::RunResult& result) {
   Json run = {{"settings", to_json(result.settings)},
               {"port", to_json(result.port)},
               {"transport_settings", result.transport_settings},
+              {"other_holders", result.other_holders},
               {"end", end_name(result.end)},
               {"end_detail", result.end_detail},
               {"failed", result.failed()},

@@ -181,11 +181,13 @@ std::string fault_rows(const RunResult& result, const Colour& colour) {
   }
   std::string out =
       '\n' + row(colour.bad("faults") + std::string(kKeyWidth - 6, ' '),
-                 fmt::format("{} ({}); {} B lost, {} duplicated, {} inserted, {} "
-                             "altered",
-                             grouped(totals.faults), kinds, grouped(totals.lost_bytes),
-                             grouped(totals.duplicated_bytes), grouped(totals.inserted_bytes),
-                             grouped(totals.altered_bytes)));
+                 result.verdict.kind == host::VerdictKind::not_our_stream
+                     ? fmt::format("{} ({}): this is not the stream that was asked for",
+                                   grouped(totals.faults), kinds)
+                     : fmt::format("{} ({}); {} B lost, {} duplicated, {} inserted, {} altered",
+                                   grouped(totals.faults), kinds, grouped(totals.lost_bytes),
+                                   grouped(totals.duplicated_bytes), grouped(totals.inserted_bytes),
+                                   grouped(totals.altered_bytes)));
   const size_t shown = std::min(result.faults.size(), kFaultsShown);
   for (size_t i = 0; i < shown; ++i) {
     out +=
@@ -245,6 +247,7 @@ std::string run_report(const RunResult& result, const Colour& colour) {
   out += (result.failed() ? colour.bad(verdict) : colour.good(verdict)) + "\n\n";
   out += row("port", port_line(result.port));
   if (!result.transport_settings.empty()) out += row("", result.transport_settings);
+  for (const std::string& holder : result.other_holders) out += row("also held by", holder);
   out += row("device", device_line(result));
   out += row("run", run_line(result));
   out += row("end", end_line(result));

@@ -51,6 +51,12 @@ host::RunHooks ProgressBar::hooks() {
   host::RunHooks hooks;
   if (on_) hooks.progress = [this](const host::RunProgress& progress) { show(progress); };
   hooks.interrupted = &interrupted();
+  hooks.warning = [this](const std::string& text) {
+    if (text == warned_) return;  // once a series
+    warned_ = text;
+    clear();
+    print(stderr, "millrace: warning: {}\n", printable_sentence(text));
+  };
   return hooks;
 }
 

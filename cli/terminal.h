@@ -42,6 +42,7 @@ class ProgressBar {
   bool on_;
   bool shown_ = false;
   std::string label_;
+  std::string warned_;
 };
 
 }  // namespace millrace::cli

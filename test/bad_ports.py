@@ -31,7 +31,12 @@ with e2e.temporary_folder() as folder:
         out.write(bytes(64))
     bench(f"board:{image}", 1, "0x60000000")
     bench(f"board:{image}?seed=-1", 2, "seed=-1: must be")
-    bench(f"board:{image}?pcap={image}", 2, "write over the firmware")
+    for key in ("pcap", "pcap_packets"):
+        bench(f"board:{image}?{key}={image}", 2, f"{key}= would write over the firmware")
+    bench(f"board:{image}?pcap={folder}/x&pcap_packets={folder}/x", 2, "would be one file")
+    assert not os.path.exists(os.path.join(folder, "x"))
+    bench(f"board:{image}?pcap_sof=on", 2, "needs pcap_packets")
+    bench(f"board:{image}?pcap_sof=maybe", 2, "on or off")
     assert os.path.getsize(image) == 64
 bench("board:", 2, "names no image")
 bench("/dev/null", 2, "/dev/null")

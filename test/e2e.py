@@ -86,6 +86,13 @@ def wait_until_read(process, size):
         select.select([], [], [], 0.01)
 
 
+def wait_until_written(process, size):
+    """Until the running program has written `size` bytes in all, to whatever."""
+    while int(pathlib.Path(f"/proc/{process.pid}/io").read_text().split()[3]) < size:  # wchar
+        assert process.poll() is None, process.communicate()
+        select.select([], [], [], 0.01)
+
+
 class PcDevice:
     """`millrace device pc` with these options, as long as the block lasts."""
 

@@ -108,6 +108,35 @@ def check_capture(folder):
     assert full == [1024] * (frames * size // 1024) + [0], full
 
 
+def check_packet_capture(folder):
+    """The same stream as a bus analyser has it: tshark checks every CRC, and the toggles are ours."""
+    urbs, packets = folder / "urbs.pcapng", folder / "packets.pcapng"
+    words = ("--protocol", "classic", "--frames", 64, "--frame-size", 2048)
+    millrace("serial", "bench", port("ideal", f"pcap={urbs}", f"pcap_packets={packets}"), *words)
+    assert tshark(packets, "-Y", "_ws.malformed || _ws.expert.severity >= warning") == []
+    assert tshark(packets, "-Y", "usbll.crc5.status == 0 || usbll.crc16.status == 0") == []
+    assert tshark(packets, "-Y", "usbll.pid == 0xa5") == []  # no SOF unless asked for
+    rows = [line.split("\t") for line in tshark(
+        packets, "-T", "fields", "-e", "frame.time_epoch", "-e", "usbll.pid", "-e", "usbll.endp",
+        "-e", "frame.len")]
+    times = [float(row[0]) for row in rows]
+    assert times == sorted(times), "packets are not in the order of time"
+    sent = []  # (toggle, bytes) on endpoint 4, of those that the host acknowledged
+    for token, data, handshake in zip(rows, rows[1:], rows[2:]):
+        if token[1] == "0x69" and token[2] == "4" and data[1] in ("0xc3", "0x4b"):
+            assert handshake[1] == "0xd2", handshake
+            sent.append((data[1], int(data[3]) - 3))  # less the PID and the CRC
+    assert sum(size for _, size in sent) == 64 * 2048, len(sent)
+    assert all(a[0] != b[0] for a, b in zip(sent, sent[1:])), "a toggle repeats"
+    # What the driver got is what was on the bus.
+    assert int(tshark(urbs, "-Y", "usb.endpoint_address == 0x84 && usb.urb_type == 'C' && "
+                      "usb.data_len > 0", "-T", "fields", "-e", "usb.data_len").__len__()) == 128
+    millrace("serial", "bench", port("ideal", f"pcap_packets={packets}", "pcap_sof=on"), *words)
+    frames = tshark(packets, "-Y", "usbll.pid == 0xa5", "-T", "fields", "-e", "usbll.frame_num")
+    # Eight microframes have one number each; the port was enabled for more than 100 ms.
+    assert len(frames) > 800 and int(frames[-1]) - int(frames[0]) == (len(frames) - 1) // 8, frames
+
+
 def check_bad_names(folder):
     def bad(name, expect, *says):
         fails("serial", "bench", name, expect=expect, says=says)
@@ -138,4 +167,5 @@ with e2e.temporary_folder() as name:
     check_sweep_and_soak()
     check_equal_runs(pathlib.Path(name))
     check_capture(pathlib.Path(name))
+    check_packet_capture(pathlib.Path(name))
     check_bad_names(pathlib.Path(name))

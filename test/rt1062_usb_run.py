@@ -115,6 +115,28 @@ def check_events(folder):
     outcome.says("USB: the device was disconnected")
 
 
+def check_packets(folder):
+    """Both captures of one run: a suspended bus has no SOF, and one that is reset has address 0."""
+    urbs, packets = folder / "urbs.pcapng", folder / "packets.pcapng"
+    millrace("board", "run", IMAGE, "--usb", "host", "--usb-at", "1s=suspend,1.5s=resume,2s=reset",
+             "--seconds", "2.5", "--pcap", urbs, "--pcap-packets", packets, "--pcap-sof")
+    done = subprocess.run(
+        ["tshark", "-r", packets, "-Y", "usbll.pid == 0xa5", "-T", "fields", "-e",
+         "frame.time_relative"], capture_output=True, text=True, check=True,
+        timeout=e2e.DEADLINE_S)
+    times = [float(line) for line in done.stdout.splitlines()]
+    gaps = [b - a for a, b in zip(times, times[1:]) if b - a > 0.001]
+    # Suspended for 0.5 s and 20 ms of resume (USB 2.0 7.1.7.7), reset for 50 ms, and the frame in
+    # which each began; a frame's start is known to 1 us.
+    assert len(gaps) == 2 and 0.52 <= gaps[0] < 0.5202 and 0.049999 <= gaps[1] < 0.0502, gaps
+    done = subprocess.run(
+        ["tshark", "-r", packets, "-Y", "usbll.pid == 0x2d", "-T", "fields", "-e",
+         "usbll.device_addr"], capture_output=True, text=True, check=True,
+        timeout=e2e.DEADLINE_S)
+    setups = len(control_requests(urbs))
+    assert setups > 20 and len(done.stdout.splitlines()) == setups, (setups, done.stdout)
+
+
 def check_bad_options(folder):
     def bad(*words, expect=2, says):
         fails("board", "run", IMAGE, *words, expect=expect, says=says)
@@ -130,6 +152,10 @@ def check_bad_options(folder):
     bad("--usb", "host", "--host", folder / "profile", says="1..256")
     bad("--usb", "host", "--pcap", "/nowhere/x", expect=1, says="/nowhere/x")
     bad("--pcap", folder / "x", says="add --usb host")
+    bad("--pcap-packets", folder / "x", says="add --usb host")
+    bad("--usb", "host", "--pcap-sof", says="--pcap-packets FILE")
+    bad("--usb", "host", "--pcap", folder / "x", "--pcap-packets", folder / "x",
+        says="would be one file")
     for events in ("", "1s", "1s=", "=plug", "1s=explode", "-1=plug", "1e3=plug", "1.=plug",
                    "1s=plug,", "1000001=plug", "0.0000000001=plug"):
         bad("--usb", "host", "--usb-at", events, says="1.5s=unplug,2s=plug")
@@ -143,4 +169,5 @@ with e2e.temporary_folder() as name:
     check_pty(pathlib.Path(name))
     check_replug(pathlib.Path(name))
     check_events(pathlib.Path(name))
+    check_packets(pathlib.Path(name))
     check_bad_options(pathlib.Path(name))

@@ -41,17 +41,24 @@ namespace {
 constexpr int64_t kEnumerationNs = 5'000'000'000;  // from power-on to a serial port
 constexpr uint64_t kSliceNs = 10'000'000;
 
+// Files to write what happens on the bus to; null: none.
+struct Captures {
+  std::unique_ptr<OutputStream> urbs, packets;
+};
+
 // The board with its host, shared by endpoint, clock and transports.
 class Machine final : public host::Clock {
  public:
-  Machine(std::string name, std::unique_ptr<OutputStream> capture)
-      : name_(std::move(name)), capture_(std::move(capture)) {}
+  Machine(std::string name, Captures captures)
+      : name_(std::move(name)), captures_(std::move(captures)) {}
   ~Machine() override {
     usb_ = nullptr;
-    board_.reset();  // the capture's last bytes come before the file is closed
-    if (capture_ == nullptr) return;
-    const Status closed = capture_->close();
-    if (!closed) write_text(stderr, "millrace: " + closed.error().message + "\n");
+    board_.reset();  // the captures' last bytes come before the files are closed
+    for (OutputStream* const capture : {captures_.urbs.get(), captures_.packets.get()}) {
+      if (capture == nullptr) continue;
+      const Status closed = capture->close();
+      if (!closed) write_text(stderr, "millrace: " + closed.error().message + "\n");
+    }
   }
 
   Status start(const board::Image& image, const board::BoardOptions& options,
@@ -61,8 +68,13 @@ class Machine final : public host::Clock {
     if (board_ == nullptr) {
       return Error{error.bad_option ? ErrorCode::usage : ErrorCode::protocol, error.message};
     }
-    if (capture_ != nullptr) {
-      usb.capture = [this](std::span<const uint8_t> bytes) { capture_->write(bytes); };
+    if (captures_.urbs != nullptr) {
+      usb.capture = [this](std::span<const uint8_t> bytes) { captures_.urbs->write(bytes); };
+    }
+    if (captures_.packets != nullptr) {
+      usb.packet_capture = [this](std::span<const uint8_t> bytes) {
+        captures_.packets->write(bytes);
+      };
     }
     std::string problem;
     usb_ = board_->connect_usb(usb, &problem);
@@ -132,7 +144,7 @@ class Machine final : public host::Clock {
 
  private:
   const std::string name_;
-  std::unique_ptr<OutputStream> capture_;
+  Captures captures_;
   std::unique_ptr<Board> board_;
   UsbSerialPort* usb_ = nullptr;
   std::string trouble_;
@@ -231,7 +243,7 @@ class BoardEndpoint final : public Endpoint {
 struct Options {
   board::BoardOptions board;
   board::UsbHostOptions usb;
-  std::string pcap;
+  std::string pcap, pcap_packets;
 };
 
 Status take_option(const std::string& key, const std::string& value, Options* options) {
@@ -248,8 +260,13 @@ Status take_option(const std::string& key, const std::string& value, Options* op
     options->board.timing_profile = *text;
     return Status();
   }
-  if (key == "pcap") {
-    options->pcap = value;
+  if (key == "pcap" || key == "pcap_packets") {
+    (key == "pcap" ? options->pcap : options->pcap_packets) = value;
+    return Status();
+  }
+  if (key == "pcap_sof") {
+    if (value != "on" && value != "off") return wrong("give on or off");
+    options->usb.capture_sof = value == "on";
     return Status();
   }
   if (key == "icache" || key == "dcache") {
@@ -268,6 +285,32 @@ Status take_option(const std::string& key, const std::string& value, Options* op
   }
   options->usb.profile_text += key + " = " + value + "\n";  // the profile knows its parameters
   return Status();
+}
+
+// Before anything is written, no file is another one of the run.
+Status open_captures(const std::string& name, const std::string& image, const Options& options,
+                     Captures* captures) {
+  const auto wrong = [&](const char* what) {
+    return Error{ErrorCode::usage, fmt::format("port {}: {}", printable(name), what)};
+  };
+  if (!options.pcap.empty() && same_output(options.pcap, image)) {
+    return wrong("pcap= would write over the firmware (name another file)");
+  }
+  if (options.pcap_packets.empty()) {
+    if (options.usb.capture_sof) return wrong("pcap_sof=on needs pcap_packets=FILE");
+  } else if (same_output(options.pcap_packets, image)) {
+    return wrong("pcap_packets= would write over the firmware (name another file)");
+  } else if (!options.pcap.empty() && same_output(options.pcap_packets, options.pcap)) {
+    return wrong("pcap= and pcap_packets= would be one file (name another)");
+  }
+  if (!options.pcap.empty()) {
+    captures->urbs = std::make_unique<OutputStream>();
+    const Status opened = captures->urbs->open("pcap=", options.pcap);
+    if (!opened) return opened;
+  }
+  if (options.pcap_packets.empty()) return Status();
+  captures->packets = std::make_unique<OutputStream>();
+  return captures->packets->open("pcap_packets=", options.pcap_packets);
 }
 
 }  // namespace
@@ -301,18 +344,10 @@ Result<std::unique_ptr<Endpoint>> make_board_endpoint(const std::string& rest) {
     return Error{image.error().code,
                  fmt::format("port {}: {}", printable(name), image.error().message)};
   }
-  if (!options.pcap.empty() && same_output(options.pcap, path)) {
-    return Error{ErrorCode::usage,
-                 fmt::format("port {}: pcap= would write over the firmware (name another file)",
-                             printable(name))};
-  }
-  std::unique_ptr<OutputStream> capture;
-  if (!options.pcap.empty()) {
-    capture = std::make_unique<OutputStream>();
-    const Status opened = capture->open("pcap=", options.pcap);
-    if (!opened) return opened.error();
-  }
-  auto machine = std::make_shared<Machine>(name, std::move(capture));
+  Captures captures;
+  const Status opened = open_captures(name, path, options, &captures);
+  if (!opened) return opened.error();
+  auto machine = std::make_shared<Machine>(name, std::move(captures));
   const Status started = machine->start(*image, options.board, std::move(options.usb));
   if (!started) return started.error();
   return std::unique_ptr<Endpoint>(std::make_unique<BoardEndpoint>(std::move(machine)));

@@ -10,9 +10,9 @@
 
 namespace millrace::cli {
 
-// `rest`: IMAGE[?KEY=VALUE&...] with keys host (a built-in profile or a file), pcap (a file to
-// write), icache, dcache (on, off), psram, seed, timing (a file), and any parameter of the host
-// profile. Errors: usage.
+// `rest`: IMAGE[?KEY=VALUE&...] with keys host (a built-in profile or a file), pcap, pcap_packets
+// (files to write), pcap_sof, icache, dcache (on, off), psram, seed, timing (a file), and any
+// parameter of the host profile. Errors: usage.
 host::Result<std::unique_ptr<host::Endpoint>> make_board_endpoint(const std::string& rest);
 
 }  // namespace millrace::cli

@@ -131,7 +131,8 @@ Status Run::check_files_apart() const {
   files.insert(files.end(), {{"--json", options_.outputs.json == "-" ? "" : options_.outputs.json},
                              {"--itm", options_.itm},
                              {"--trace", options_.trace},
-                             {"--pcap", options_.usb.capture}});
+                             {"--pcap", options_.usb.capture},
+                             {"--pcap-packets", options_.usb.packet_capture}});
   for (const UartPlace& place : options_.uarts) files.emplace_back("--uart", place.path);
   for (size_t i = first_written; i < files.size(); ++i) {
     for (size_t k = 0; k < i; ++k) {

@@ -172,6 +172,11 @@ void add_usb_options(Command& command, UsbOptions* options) {
                  });
   command.text("--pcap", "FILE", "Write what the host's USB driver sees, as usbmon would (pcapng)",
                ValueKind::file, &options->capture);
+  command.text("--pcap-packets", "FILE",
+               "Write every packet on the bus, as a bus analyser would (pcapng)", ValueKind::file,
+               &options->packet_capture);
+  command.flag("--pcap-sof", "Starts of frame in --pcap-packets too: 8,000 a second",
+               &options->host.capture_sof);
   command.option("--usb-at", "EVENTS",
                  "What happens to the cable, at simulated times: plug, unplug, suspend, resume, "
                  "reset, as in 1.5s=unplug,2s=plug (plugged in from the start)",

@@ -45,11 +45,12 @@ struct UsbOptions {
   unsigned port = 0;       // usbip: 0: any that is free
   Pace pace = Pace::free;  // usbip
   board::UsbHostOptions host;
-  std::string capture;  // a file, or empty
+  std::string capture, packet_capture;  // files, or empty
   std::vector<UsbEvent> events;
 };
 
-// --usb, --host, --pace, --pcap, --usb-at. `options` must outlive CommandLine::run().
+// --usb, --host, --pace, --pcap, --pcap-packets, --pcap-sof, --usb-at. `options` must outlive
+// CommandLine::run().
 void add_usb_options(Command& command, UsbOptions* options);
 
 }  // namespace millrace::cli

@@ -15,21 +15,27 @@ using host::ErrorCode;
 using host::Status;
 
 Status UsbRun::start(const UsbOptions& options, board::Board& board, std::FILE* report) {
+  if (options.host.capture_sof && options.packet_capture.empty()) {
+    return Error{ErrorCode::usage, "--pcap-sof needs --pcap-packets FILE"};
+  }
   if (options.place == UsbOptions::Place::none) {
-    if (options.capture.empty() && options.events.empty()) return Status();
+    if (options.capture.empty() && options.packet_capture.empty() && options.events.empty()) {
+      return Status();
+    }
     return Error{ErrorCode::usage,
+<<<<<<< HEAD
                  "--pcap and --usb-at need a USB host (add --usb host, --usb pty or --usb tap)"};
+=======
+                 "--pcap, --pcap-packets and --usb-at need a USB host (add --usb host or --usb "
+                 "pty)"};
+>>>>>>> main
   }
   if (options.place == UsbOptions::Place::usbip && !options.events.empty()) {
     return Error{ErrorCode::usage,
                  "--usb-at does not go with --usb usbip: the client attaches and detaches"};
   }
   board::UsbHostOptions host = options.host;
-  if (!options.capture.empty()) {
-    Status opened = capture_.open("--pcap", options.capture);
-    if (!opened) return opened;
-    host.capture = [this](std::span<const uint8_t> bytes) { capture_.write(bytes); };
-  }
+  if (Status opened = open_captures(options, &host); !opened) return opened;
   if (options.place == UsbOptions::Place::usbip) return serve(options, host, board, report);
   std::string problem;
   usb_ = board.connect_usb(host, &problem);
@@ -43,6 +49,17 @@ Status UsbRun::start(const UsbOptions& options, board::Board& board, std::FILE* 
   if (options.place != UsbOptions::Place::pty) return Status();
   pty_ = std::make_unique<UsbPty>(*usb_, options.link, report);
   return pty_->check();
+}
+
+Status UsbRun::open_captures(const UsbOptions& options, board::UsbHostOptions* host) {
+  if (!options.capture.empty()) {
+    Status opened = capture_.open("--pcap", options.capture);
+    if (!opened) return opened;
+    host->capture = [this](std::span<const uint8_t> bytes) { capture_.write(bytes); };
+  }
+  if (options.packet_capture.empty()) return Status();
+  host->packet_capture = [this](std::span<const uint8_t> bytes) { packet_capture_.write(bytes); };
+  return packet_capture_.open("--pcap-packets", options.packet_capture);
 }
 
 Status UsbRun::serve(const UsbOptions& options, const board::UsbHostOptions& host,
@@ -202,7 +219,9 @@ Status UsbRun::finish() {
   usb_ = nullptr;
   listener_.reset();
   exported_ = nullptr;
-  return capture_.close();
+  Status urbs = capture_.close();
+  Status packets = packet_capture_.close();
+  return urbs ? packets : urbs;
 }
 
 }  // namespace millrace::cli

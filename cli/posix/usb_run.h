@@ -29,7 +29,7 @@ class UsbRun {
   bool is_live() const { return pty_ != nullptr || tap_ != nullptr || listener_ != nullptr; }
   // exchange() keeps the pace itself.
   bool is_paced() const { return listener_ != nullptr; }
-  bool failed() const { return capture_.failed(); }
+  bool failed() const { return capture_.failed() || packet_capture_.failed(); }
 
   // The board is to run no further than this, in nanoseconds of its time.
   uint64_t next_event_ns() const;
@@ -43,12 +43,16 @@ class UsbRun {
   host::Status finish();
 
  private:
+<<<<<<< HEAD
   std::string network_summary() const;
   Json network_json() const;
+=======
+  host::Status open_captures(const UsbOptions& options, board::UsbHostOptions* host);
+>>>>>>> main
   host::Status serve(const UsbOptions& options, const board::UsbHostOptions& host,
                      board::Board& board, std::FILE* report);
 
-  OutputStream capture_;
+  OutputStream capture_, packet_capture_;
   board::UsbSerialPort* usb_ = nullptr;
   std::unique_ptr<UsbPty> pty_;
   std::unique_ptr<UsbTap> tap_;

@@ -7,7 +7,14 @@
 
 namespace millrace::host {
 
-Dialogue::Dialogue(Transport& transport) : transport_(transport), buffer_(size_t{64} << 10) {}
+namespace {
+
+constexpr int64_t kLookNs = 100 * kMillisecond;  // between two looks whether to end a wait
+
+}  // namespace
+
+Dialogue::Dialogue(Transport& transport, const std::atomic<bool>* interrupted)
+    : transport_(transport), interrupted_(interrupted), buffer_(size_t{64} << 10) {}
 
 void Dialogue::drop(std::span<const uint8_t> bytes) {
   dropped_ += bytes.size();
@@ -56,7 +63,7 @@ IoResult Dialogue::await(link::MessageType wanted, int64_t deadline_ns, int64_t 
         return result;
       }
     }
-    IoResult result = transport_.read(buffer_, deadline_ns);
+    IoResult result = read(deadline_ns);
     if (result.kind != IoKind::done) return result;
     last_arrival_ns_ = transport_.clock().now_ns();
     incoming_.append({buffer_.data(), result.size});
@@ -64,17 +71,31 @@ IoResult Dialogue::await(link::MessageType wanted, int64_t deadline_ns, int64_t 
   }
 }
 
-std::optional<link::Hello> Dialogue::probe(IoResult* io) {
+IoResult Dialogue::read(int64_t deadline_ns) {
+  for (;;) {
+    const int64_t look_ns = std::min(deadline_ns, transport_.clock().now_ns() + kLookNs);
+    IoResult result = transport_.read(buffer_, look_ns);
+    if (result.kind != IoKind::nothing_yet || look_ns == deadline_ns) return result;
+    if (interrupted_ != nullptr && interrupted_->load(std::memory_order_relaxed)) return result;
+  }
+}
+
+std::optional<link::Hello> Dialogue::probe(int64_t wait_ns, IoResult* io) {
   uint8_t probe[link::kProbeBytes];
   link::encode_probe(probe);
-  const int64_t now = transport_.clock().now_ns();
-  *io = transport_.write(probe, now + kHelloWaitNs);
+  *io = transport_.write(probe, transport_.clock().now_ns() + wait_ns);
   if (io->kind == IoKind::gone || io->kind == IoKind::error) return std::nullopt;
+  return await_hello(wait_ns, io);
+}
+
+std::optional<link::Hello> Dialogue::await_hello(int64_t wait_ns, IoResult* io) {
   // An answer to an earlier probe may still be under way; the last HELLO is the valid one. RUN
   // would be refused with the session of another (and is then tried again by the caller).
   std::vector<uint8_t> payload;
   link::Hello hello;
-  *io = await(link::MessageType::hello, now + kHelloWaitNs, now + kStaleLimitNs, &payload);
+  const int64_t now = transport_.clock().now_ns();
+  *io = await(link::MessageType::hello, now + wait_ns, now + std::max(wait_ns, kStaleLimitNs),
+              &payload);
   if (io->kind != IoKind::done) return std::nullopt;
   if (!link::decode(payload.data(), payload.size(), &hello)) return std::nullopt;
   return hello;

@@ -2,6 +2,7 @@
 // What is said before and after a stream: probe, RUN, questions. One thread.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -14,7 +15,8 @@ namespace millrace::host {
 
 class Dialogue {
  public:
-  explicit Dialogue(Transport& transport);
+  // `interrupted`, if there is one: a wait ends once it is set and nothing comes.
+  explicit Dialogue(Transport& transport, const std::atomic<bool>* interrupted = nullptr);
 
   // Reads and drops until nothing came for `quiet_ns`, at most `limit_ns` long.
   IoResult drain(int64_t quiet_ns, int64_t limit_ns);
@@ -37,15 +39,20 @@ class Dialogue {
   // When the last bytes came.
   int64_t last_arrival_ns() const { return last_arrival_ns_; }
 
-  // Probes and waits 300 ms, longer while bytes come. Empty: no HELLO; *io says how that ended.
-  std::optional<link::Hello> probe(IoResult* io);
+  // Probes and waits for HELLO, longer than `wait_ns` while bytes come. Empty: no HELLO; *io says
+  // how that ended.
+  std::optional<link::Hello> probe(int64_t wait_ns, IoResult* io);
+  // The same for a HELLO that was asked for before.
+  std::optional<link::Hello> await_hello(int64_t wait_ns, IoResult* io);
   // Asks for COUNTERS or the REPORT of the last run.
   std::optional<link::DeviceCounters> ask_counters(int64_t wait_ns);
 
  private:
   void drop(std::span<const uint8_t> bytes);
+  IoResult read(int64_t deadline_ns);
 
   Transport& transport_;
+  const std::atomic<bool>* interrupted_;
   std::vector<uint8_t> buffer_;
   Incoming incoming_;
   uint64_t dropped_ = 0;

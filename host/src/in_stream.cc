@@ -34,8 +34,7 @@ InStream::InStream(const RunSettings& settings, uint32_t run_id, int64_t start_n
       frame_size_(settings.frame_size),
       frame_count_(settings.frame_count),
       start_ns_(start_ns),
-      verifier_(shape_of(settings),
-                link::VerifierSink{this, &on_fault, run_id == 0 ? nullptr : &on_message}),
+      verifier_(shape_of(settings), link::VerifierSink{this, &on_fault, &on_message}),
       last_frame_ns_(start_ns),
       last_arrival_ns_(start_ns),
       last_stream_ns_(start_ns),
@@ -152,6 +151,10 @@ void InStream::on_fault(void* self, const link::Fault& fault) {
 
 void InStream::on_message(void* self, const link::Message& message) {
   auto& stream = *static_cast<InStream*>(self);
+  if (stream.run_id_ == 0) {
+    stream.hello_came_ = stream.hello_came_ || message.type == link::MessageType::hello;
+    return;
+  }
   if (message.type != link::MessageType::report && message.type != link::MessageType::counters) {
     return;
   }

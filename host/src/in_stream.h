@@ -32,7 +32,7 @@ class InStream {
  public:
   // Fills reads, frame_delay_ns, ack_round_trip_ns, faults, counters and counters_during_run of
   // *result while blocks come. `start_ns`: when the run was asked for. `run_id`: 0 in the classic
-  // protocol, where nothing is taken for a message.
+  // protocol, where the only message of interest is a HELLO that comes late.
   InStream(const RunSettings& settings, uint32_t run_id, int64_t start_ns, RunResult* result);
   InStream(const InStream&) = delete;
   InStream& operator=(const InStream&) = delete;
@@ -51,6 +51,7 @@ class InStream {
   bool acknowledge_early();
   bool complete() const { return verifier_.complete(); }
   bool report_came() const { return report_came_; }
+  bool hello_came() const { return hello_came_; }
   uint64_t faults() const { return verifier_.totals().faults; }
   uint64_t received_bytes() const { return verifier_.totals().received_bytes; }
   uint64_t frames_complete() const { return verifier_.frames_complete(); }
@@ -78,6 +79,7 @@ class InStream {
   link::StreamVerifier verifier_;
   bool cut_short_ = false;
   bool report_came_ = false;
+  bool hello_came_ = false;
   uint64_t frames_ = 0;
   uint64_t acked_ = 0;
   int64_t last_frame_ns_;

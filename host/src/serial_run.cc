@@ -17,8 +17,9 @@ namespace {
 
 constexpr uint32_t kMaxFrameBytes = uint32_t{1} << 26;
 constexpr uint32_t kMaxReadBytes = uint32_t{1} << 24;
-constexpr int64_t kStartedWaitNs = 1000 * kMillisecond;
-constexpr int64_t kCountersWaitNs = 300 * kMillisecond;
+// Nothing else can be tried while these waits last, so they are those of a loaded machine.
+constexpr int64_t kLeastPatienceNs = 1000 * kMillisecond;
+constexpr int64_t kMostPatienceNs = 5000 * kMillisecond;
 constexpr int64_t kReopenSliceNs = 100 * kMillisecond;
 
 Error usage(std::string message) { return {ErrorCode::usage, std::move(message)}; }
@@ -52,11 +53,32 @@ Status check(const RunSettings& s) {
   return {};
 }
 
+const char* const kEchoes = "the port sends back what is written to it (loopback, or echo is on)";
+
+bool contains(std::span<const uint8_t> sample, std::span<const uint8_t> part) {
+  return std::search(sample.begin(), sample.end(), part.begin(), part.end()) != sample.end();
+}
+
 // What came back is the probe itself.
-bool is_echo(const std::vector<uint8_t>& sample) {
+bool is_echo(std::span<const uint8_t> sample) {
   uint8_t probe[link::kProbeBytes];
   link::encode_probe(probe);
-  return std::search(sample.begin(), sample.end(), probe, probe + sizeof(probe)) != sample.end();
+  return contains(sample, probe);
+}
+
+std::vector<uint8_t> handshake_of(const RunSettings& s) {
+  link::Handshake handshake;
+  handshake.frame_size = s.frame_size;
+  handshake.frame_count = s.frame_count;
+  handshake.acknowledge = s.window_frames > 0 ? 1 : 0;
+  uint8_t bytes[link::kHandshakeBytes];
+  link::encode_handshake(handshake, bytes);
+  return {bytes, bytes + sizeof(bytes)};
+}
+
+// Of what the classic protocol cannot do.
+bool needs_extended(const RunSettings& s) {
+  return s.direction != link::Direction::in || s.window_frames > 1 || s.discard_mode;
 }
 
 // What the run needs and the device says it does not have; empty: nothing. A limit of 0 is not
@@ -105,6 +127,7 @@ class Run {
 
  private:
   bool greet();
+  bool greet_late();
   bool start_extended();
   bool start_classic();
   void stream();
@@ -114,6 +137,11 @@ class Run {
   void note_sample(const std::vector<uint8_t>& sample);
   void note_unasked();
   void add_foreign(uint64_t bytes);
+  bool is_handshake_echoed() const;
+  void note_holders();
+  bool is_interrupted() const;
+  bool end_interrupted();
+  int64_t patience_ns() const;
   void figures();
   bool end_with(RunEnd end, std::string detail);
   bool end_gone(const IoResult& io);
@@ -138,9 +166,17 @@ Result<RunResult> Run::run() {
   transport_ = std::move(*opened);
   result_.port = transport_->identity();
   result_.transport_settings = transport_->settings();
-  dialogue_ = std::make_unique<Dialogue>(*transport_);
+  dialogue_ = std::make_unique<Dialogue>(*transport_, hooks_.interrupted);
 
+  note_holders();
+  if (!result_.other_holders.empty() && hooks_.warning) {
+    hooks_.warning(also_open(result_) + " (end it first)");
+  }
   if (greet()) stream();
+  if (result_.in_totals.faults > 0 || result_.end == RunEnd::timed_out ||
+      result_.end == RunEnd::no_answer || result_.end == RunEnd::refused) {
+    note_holders();
+  }
   if (result_.end == RunEnd::timed_out) ask_after_silence();
   if (result_.end == RunEnd::gone) follow_replug();
   figures();
@@ -158,17 +194,19 @@ bool Run::greet() {
   // No wait for quiet: HELLO comes behind everything stale, and a device that still streams an old
   // run is stopped by the probe.
   IoResult io;
-  result_.hello = dialogue_->probe(&io);
+  const bool may_fall_back =
+      settings_.protocol == Protocol::automatic && !needs_extended(settings_);
+  result_.hello = dialogue_->probe(may_fall_back ? kHelloWaitNs : patience_ns(), &io);
   if (io.kind == IoKind::gone || io.kind == IoKind::error) return end_gone(io);
   if (result_.hello) return start_extended();
+  if (is_interrupted()) return end_interrupted();
   if (settings_.protocol == Protocol::extended || is_echo(dialogue_->sample())) {
     end_with(RunEnd::no_answer, "no HELLO came");
     if (!dialogue_->sample().empty()) note_sample(dialogue_->sample());
     explain_no_answer();
     return false;
   }
-  if (settings_.direction != link::Direction::in || settings_.window_frames > 1 ||
-      settings_.discard_mode) {
+  if (needs_extended(settings_)) {
     if (dialogue_->sample().empty()) {
       explain_no_answer();
       return end_with(RunEnd::refused,
@@ -179,9 +217,30 @@ bool Run::greet() {
     note_sample(dialogue_->sample());
     return false;
   }
-  io = dialogue_->drain(kQuietNs, kStaleLimitNs);
+  result_.hello = dialogue_->await_hello(kQuietNs, &io);
   if (io.kind == IoKind::gone || io.kind == IoKind::error) return end_gone(io);
+  if (result_.hello) return start_extended();
   return start_classic();
+}
+
+// The device answered the probe behind the classic handshake, and streams now. Another probe ends
+// that; nothing of the classic attempt counts.
+bool Run::greet_late() {
+  RunResult fresh;
+  fresh.settings = settings_;
+  fresh.port = std::move(result_.port);
+  fresh.transport_settings = std::move(result_.transport_settings);
+  fresh.other_holders = std::move(result_.other_holders);
+  result_ = std::move(fresh);
+  result_.protocol = Protocol::extended;
+  start_ = SessionStart{};
+  IoResult io;
+  result_.hello = dialogue_->probe(patience_ns(), &io);
+  if (io.kind == IoKind::gone || io.kind == IoKind::error) return end_gone(io);
+  if (result_.hello) return start_extended();
+  if (is_interrupted()) return end_interrupted();
+  end_with(RunEnd::timed_out, "the device answered one probe late and the next one not at all");
+  return false;
 }
 
 bool Run::start_extended() {
@@ -208,7 +267,7 @@ bool Run::start_extended() {
 
     start_.run_id = request.run_id;
     start_.start_ns = clock_.now_ns();
-    const int64_t deadline = start_.start_ns + kStartedWaitNs;
+    const int64_t deadline = start_.start_ns + patience_ns();
     IoResult io = dialogue_->send(link::MessageType::run, payload, deadline);
     if (io.kind == IoKind::gone || io.kind == IoKind::error) return end_gone(io);
     std::vector<uint8_t> answer;
@@ -217,6 +276,7 @@ bool Run::start_extended() {
       io = dialogue_->await(link::MessageType::started, deadline, deadline, &answer);
       if (io.kind == IoKind::gone || io.kind == IoKind::error) return end_gone(io);
       if (io.kind == IoKind::nothing_yet) {
+        if (is_interrupted()) return end_interrupted();
         if (dialogue_->sample().empty()) {
           return end_with(RunEnd::timed_out, "the device answered HELLO but not RUN");
         }
@@ -231,7 +291,7 @@ bool Run::start_extended() {
     if (started.status == link::StartStatus::started) break;
     if (started.status == link::StartStatus::wrong_session && attempt == 0) {
       // The HELLO was the answer to an earlier probe; the right one has been skipped meanwhile.
-      result_.hello = dialogue_->probe(&io);
+      result_.hello = dialogue_->probe(patience_ns(), &io);
       if (result_.hello) continue;
     }
     return end_with(RunEnd::refused, refusal(started));
@@ -247,20 +307,19 @@ bool Run::start_extended() {
 bool Run::start_classic() {
   result_.protocol = Protocol::classic;
   result_.stale_input_bytes = dialogue_->dropped_bytes();
-  link::Handshake handshake;
-  handshake.frame_size = settings_.frame_size;
-  handshake.frame_count = settings_.frame_count;
-  handshake.acknowledge = settings_.window_frames > 0 ? 1 : 0;
-  uint8_t bytes[link::kHandshakeBytes];
-  link::encode_handshake(handshake, bytes);
   start_.start_ns = clock_.now_ns();
-  const IoResult io = dialogue_->send(bytes, start_.start_ns + settings_.timeout_ms * kMillisecond);
+  const IoResult io = dialogue_->send(handshake_of(settings_),
+                                      start_.start_ns + settings_.timeout_ms * kMillisecond);
   if (io.kind == IoKind::gone || io.kind == IoKind::error) return end_gone(io);
   return true;
 }
 
 void Run::stream() {
   SessionEnd end = run_session(*transport_, settings_, hooks_, start_, &result_);
+  if (end.is_late_hello) {
+    if (!greet_late()) return;
+    end = run_session(*transport_, settings_, hooks_, start_, &result_);
+  }
   if (unasked_bytes_ > 0) note_unasked();
   end_with(end.end, std::move(end.detail));
 }
@@ -285,15 +344,18 @@ void Run::add_foreign(uint64_t bytes) {
 // A silent device: has it started anew, does it still live, what did it count?
 void Run::ask_after_silence() {
   if (result_.protocol == Protocol::classic) {
-    if (result_.in_totals.received_bytes == 0) {
+    if (is_handshake_echoed()) {
+      end_with(RunEnd::no_answer, kEchoes);
+    } else if (result_.in_totals.received_bytes == 0) {
       end_with(RunEnd::no_answer,
                fmt::format("nothing came within {} ms after the handshake", settings_.timeout_ms));
       explain_no_answer();
     }
     return;
   }
+  if (!result_.hello) return;
   IoResult io;
-  const std::optional<link::Hello> again = dialogue_->probe(&io);
+  const std::optional<link::Hello> again = dialogue_->probe(patience_ns(), &io);
   if (io.kind == IoKind::gone) {
     end_gone(io);
     return;
@@ -309,8 +371,28 @@ void Run::ask_after_silence() {
     return;
   }
   result_.end_detail += "; the device still answers a probe";
-  const auto counters = dialogue_->ask_counters(kCountersWaitNs);
+  const auto counters = dialogue_->ask_counters(patience_ns());
   if (counters && counters->run_id == start_.run_id) result_.counters = *counters;
+}
+
+bool Run::is_handshake_echoed() const {
+  const std::vector<uint8_t> handshake = handshake_of(settings_);
+  return result_.in_totals.verified_bytes < handshake.size() &&
+         std::any_of(result_.faults.begin(), result_.faults.end(), [&](const link::Fault& fault) {
+           return fault.kind == link::FaultKind::inserted &&
+                  contains({fault.received, fault.sample_size}, handshake);
+         });
+}
+
+// Looked for only where they matter: it takes a look at every process.
+void Run::note_holders() {
+  if (transport_ == nullptr) return;
+  for (std::string& holder : transport_->other_holders()) {
+    auto& known = result_.other_holders;
+    if (std::find(known.begin(), known.end(), holder) == known.end()) {
+      known.push_back(std::move(holder));
+    }
+  }
 }
 
 void Run::follow_replug() {
@@ -321,7 +403,7 @@ void Run::follow_replug() {
   const int64_t deadline = gone_ns + settings_.follow_replug_ms * kMillisecond;
   // In slices: reopen() knows of no interruption.
   for (;;) {
-    if (hooks_.interrupted != nullptr && hooks_.interrupted->load(std::memory_order_relaxed)) {
+    if (is_interrupted()) {
       end_with(RunEnd::interrupted, "while the device was away: " + result_.end_detail);
       return;
     }
@@ -344,9 +426,9 @@ void Run::follow_replug() {
   result_.replug_ns = std::max<int64_t>(clock_.now_ns() - gone_ns, 1);
   result_.replug_path = transport_->identity().path;
   if (!result_.hello) return;
-  dialogue_ = std::make_unique<Dialogue>(*transport_);
+  dialogue_ = std::make_unique<Dialogue>(*transport_, hooks_.interrupted);
   IoResult io;
-  const std::optional<link::Hello> again = dialogue_->probe(&io);
+  const std::optional<link::Hello> again = dialogue_->probe(patience_ns(), &io);
   if (again) result_.replug_boot_counter = again->boot_counter;
   if (again && again->boot_counter != result_.hello->boot_counter) {
     end_with(RunEnd::reset,
@@ -362,7 +444,7 @@ void Run::explain_no_answer() {
 // What came instead of an answer counts as received and foreign.
 void Run::note_sample(const std::vector<uint8_t>& sample) {
   if (is_echo(sample)) {
-    result_.end_detail = "the port sends back what is written to it (loopback, or echo is on)";
+    result_.end_detail = kEchoes;
   } else {
     result_.end_detail += ": " + show_bytes(sample.data(), sample.size());
   }
@@ -393,6 +475,16 @@ void Run::figures() {
   }
   result_.bridge_buffer_bytes = static_cast<uint64_t>(
       static_cast<double>(result_.reads.longest_silence_ns) * 1e-9 * result_.bytes_per_s);
+}
+
+bool Run::is_interrupted() const {
+  return hooks_.interrupted != nullptr && hooks_.interrupted->load(std::memory_order_relaxed);
+}
+
+bool Run::end_interrupted() { return end_with(RunEnd::interrupted, "before the run began"); }
+
+int64_t Run::patience_ns() const {
+  return std::clamp(settings_.timeout_ms * kMillisecond, kLeastPatienceNs, kMostPatienceNs);
 }
 
 bool Run::end_with(RunEnd end, std::string detail) {

@@ -221,6 +221,9 @@ std::optional<SessionEnd> Session::answer(const Block& block) {
   if (settings_.window_frames > 0) send_acks(block.arrival_ns);
   last_answer_ns_ = block.arrival_ns;
   if (in_->report_came()) return after_report();
+  if (in_->hello_came() && settings_.protocol == Protocol::automatic) {
+    return SessionEnd{RunEnd::refused, "HELLO came late", true};
+  }
   return std::nullopt;
 }
 

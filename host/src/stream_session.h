@@ -21,6 +21,8 @@ struct SessionStart {
 struct SessionEnd {
   RunEnd end = RunEnd::complete;
   std::string detail;
+  // Classic, and the device turns out to be one of ours: HELLO came after the wait for it.
+  bool is_late_hello = false;
 };
 
 // Fills every measured figure of *result but leaves end, end_detail and the verdict to the caller.

@@ -13,6 +13,8 @@ using link::FaultKind;
 const char* const kDtrLow =
     "DTR is low, and most firmware sends nothing until it is raised; open the port with DTR on";
 
+constexpr size_t kShownBytes = 24;
+
 const link::Fault* first_foreign(const RunResult& r) {
   for (const link::Fault& fault : r.faults) {
     if (fault.sample_size > 0 && fault.kind != FaultKind::flipped) return &fault;
@@ -33,17 +35,21 @@ Verdict no_answer(const RunResult& r) {
 }
 
 Verdict not_our_stream(const RunResult& r) {
-  std::string sample = r.end_detail;
-  const link::Fault* fault = first_foreign(r);
-  if (fault != nullptr && sample.find("sends back") == std::string::npos) {
-    sample = "it begins with " + show_bytes(fault->received, fault->sample_size);
+  if (r.end_detail.find("sends back") != std::string::npos) {
+    return failed(VerdictKind::not_our_stream, "not our stream: " + r.end_detail);
   }
-  return failed(
-      VerdictKind::not_our_stream,
-      fmt::format("not our stream: {} of {} bytes received are what was asked for; {} (another "
-                  "program, another firmware, or another seed than {}?)",
-                  grouped(r.in_totals.verified_bytes), grouped(r.in_totals.received_bytes), sample,
-                  r.settings.seed));
+  const link::Fault* fault = first_foreign(r);
+  std::string begin;
+  if (fault != nullptr) {
+    const size_t shown = std::min(kShownBytes, size_t{fault->sample_size});
+    begin = fmt::format(" (it begins with {}{})", show_bytes(fault->received, shown),
+                        shown < fault->sample_size ? " ..." : "");
+  }
+  return failed(VerdictKind::not_our_stream,
+                fmt::format("not our stream: {} of {} received were asked for{}; another "
+                            "program or firmware, or a seed other than {}?",
+                            grouped(r.in_totals.verified_bytes),
+                            bytes_text(r.in_totals.received_bytes), begin, r.settings.seed));
 }
 
 bool is_foreign(const RunResult& r) {
@@ -66,6 +72,18 @@ std::string grouped(uint64_t n) {
     out += digits[i];
   }
   return out;
+}
+
+std::string joined(const std::vector<std::string>& list) {
+  std::string out;
+  for (const std::string& item : list) out += (out.empty() ? "" : ", ") + item;
+  return out;
+}
+
+std::string also_open(const RunResult& r) {
+  return fmt::format("{} also {} {} open, and what another program reads is missing here",
+                     joined(r.other_holders), r.other_holders.size() == 1 ? "has" : "have",
+                     r.port.path);
 }
 
 std::string bytes_text(uint64_t n) { return grouped(n) + (n == 1 ? " byte" : " bytes"); }
@@ -157,9 +175,23 @@ bool counters_contradict(const RunResult& r) {
 
 Verdict judge_with_counters(const RunResult& r);
 
-}  // namespace
+// Verdicts that another reader or writer of the port explains better than anything else.
+bool holder_explains(VerdictKind kind) {
+  switch (kind) {
+    case VerdictKind::lost_unattributed:
+    case VerdictKind::foreign_writer:
+    case VerdictKind::tty_mangling:
+    case VerdictKind::not_our_stream:
+    case VerdictKind::no_answer:
+    case VerdictKind::refused:
+    case VerdictKind::timed_out:
+      return true;
+    default:
+      return false;
+  }
+}
 
-Verdict judge(const RunResult& r) {
+Verdict judge_whole(const RunResult& r) {
   if (!counters_contradict(r)) {
     Verdict verdict = judge_with_counters(r);
     if (r.end == RunEnd::complete && !r.end_detail.empty()) {
@@ -174,6 +206,16 @@ Verdict judge(const RunResult& r) {
       "; the device's counters are not used, since they contradict the run: {} accepted by its USB "
       "stack, {} verified here",
       bytes_text(r.counters->in_accepted_bytes), grouped(r.in_totals.verified_bytes));
+  return verdict;
+}
+
+}  // namespace
+
+Verdict judge(const RunResult& r) {
+  Verdict verdict = judge_whole(r);
+  if (!r.other_holders.empty() && holder_explains(verdict.kind)) {
+    verdict.sentence += "; " + also_open(r);
+  }
   return verdict;
 }
 

@@ -69,12 +69,6 @@ Mangling mangling(const RunResult& r) {
   return m;
 }
 
-std::string joined(const std::vector<std::string>& list) {
-  std::string out;
-  for (const std::string& item : list) out += (out.empty() ? "" : ", ") + item;
-  return out;
-}
-
 std::optional<Verdict> tty_mangling(const RunResult& r) {
   const Mangling m = mangling(r);
   uint64_t all = 0;
@@ -294,6 +288,11 @@ uint64_t never_offered(const RunResult& r) {
   return asked_bytes(r) - std::min(asked_bytes(r), r.counters->in_offered_bytes);
 }
 
+std::string suspects(const RunResult& r) {
+  if (r.other_holders.empty()) return "suspect host driver, host controller, hub or cable";
+  return also_open(r);
+}
+
 std::optional<Verdict> lost(const RunResult& r) {
   if (r.in_totals.lost_bytes == 0) return std::nullopt;
   // A run that stopped early and lost nothing before is timed out, not lossy.
@@ -317,11 +316,12 @@ std::optional<Verdict> lost(const RunResult& r) {
                                 "its firmware",
                                 early));
     }
-    return failed(VerdictKind::lost_behind_device,
-                  fmt::format("lost behind the device: its USB stack accepted all {}, {} did not "
-                              "arrive{}: suspect host driver, host controller, hub or cable{}",
-                              bytes_text(r.counters->in_accepted_bytes), bytes_text(behind),
-                              where(r), withheld > 0 ? "; it also ended early: " + early : ""));
+    return failed(
+        VerdictKind::lost_behind_device,
+        fmt::format("lost behind the device: its USB stack accepted all {}, {} did not "
+                    "arrive{}: {}{}",
+                    bytes_text(r.counters->in_accepted_bytes), bytes_text(behind), where(r),
+                    suspects(r), withheld > 0 ? "; it also ended early: " + early : ""));
   }
   const std::string amount = bytes_text(r.in_totals.lost_bytes);
   std::string hint = "the device does not count, so who lost them is not known";

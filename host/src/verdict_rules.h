@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "millrace/host/serial_run.h"
 
@@ -21,6 +22,10 @@ std::string grouped(uint64_t n);
 // "1 byte", "1,536 bytes"; "1 place", "3 places".
 std::string bytes_text(uint64_t n);
 std::string places_text(uint64_t n);
+// "a, b".
+std::string joined(const std::vector<std::string>& list);
+// "pid 812 (cat) also has /dev/ttyACM0 open, ...", of result.other_holders.
+std::string also_open(const RunResult& r);
 // Text in quotes, else hex.
 std::string show_bytes(const uint8_t* bytes, size_t size);
 

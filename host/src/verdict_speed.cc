@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "verdict_rules.h"
 
@@ -37,6 +38,11 @@ std::string rate_text(const RunResult& r) {
   return text;
 }
 
+// Cut, not rounded: a share below a threshold must not look as if it had reached it.
+std::string percent(double share) {
+  return fmt::format("{:.1f} %", std::floor(share * 1000 + 1e-9) / 10);
+}
+
 Verdict clean(VerdictKind kind, std::string sentence) { return {kind, false, std::move(sentence)}; }
 
 bool ignores_acknowledgements(const RunResult& r) {
@@ -58,36 +64,35 @@ Verdict what_limits(const RunResult& r) {
     return clean(
         VerdictKind::call_bound,
         fmt::format(
-            "call-bound reader: {:.0f} % of {} reads filled their {} bytes, so more was "
+            "call-bound reader: {} of {} reads filled their {} bytes, so more was "
             "waiting{}; {:.0f} reads/s is what one read per {} bytes makes of this host "
             "({}); read larger blocks",
-            100.0 * static_cast<double>(r.reads.full_reads) / static_cast<double>(r.reads.reads),
+            percent(static_cast<double>(r.reads.full_reads) / static_cast<double>(r.reads.reads)),
             grouped(r.reads.reads), r.settings.read_size,
-            blocked < 0
-                ? std::string()
-                : fmt::format(" and the device blocked {:.0f} % of the time", 100 * blocked),
+            blocked < 0 ? std::string()
+                        : fmt::format(" and the device blocked {} of the time", percent(blocked)),
             static_cast<double>(r.reads.reads) / seconds, r.settings.read_size, rate));
   }
   if (std::max(r.cpu.read, r.cpu.verify) > kBusyThread) {
     const bool verifying = r.cpu.verify > r.cpu.read;
     return clean(
         VerdictKind::host_cpu,
-        fmt::format("host CPU: the {} thread used {:.0f} % of a core ({:.1f} ns/B in "
+        fmt::format("host CPU: the {} thread used {} of a core ({:.1f} ns/B in "
                     "all); {}",
-                    verifying ? "verifying" : "reading", 100 * std::max(r.cpu.read, r.cpu.verify),
-                    r.cpu.total_ns_per_byte, rate));
+                    verifying ? "verifying" : "reading",
+                    percent(std::max(r.cpu.read, r.cpu.verify)), r.cpu.total_ns_per_byte, rate));
   }
   if (near_ceiling) {
     return clean(VerdictKind::link_bound,
-                 fmt::format("link-bound: {:.0f} % of the ceiling of {:.3f} MB/s; {}",
-                             100 * r.bytes_per_s / r.ceiling_bytes_per_s,
+                 fmt::format("link-bound: {} of the ceiling of {:.3f} MB/s; {}",
+                             percent(r.bytes_per_s / r.ceiling_bytes_per_s),
                              r.ceiling_bytes_per_s / 1e6, rate));
   }
   if (blocked >= kMostlyBlocked) {
     return clean(VerdictKind::link_bound,
-                 fmt::format("link-bound: the device was blocked {:.0f} % of the time while this "
+                 fmt::format("link-bound: the device was blocked {} of the time while this "
                              "host waited for data; {}",
-                             100 * blocked, rate));
+                             percent(blocked), rate));
   }
   if (r.settings.window_frames > 0 && r.ack_round_trip_ns.count() > 0 &&
       !ignores_acknowledgements(r)) {
@@ -103,17 +108,17 @@ Verdict what_limits(const RunResult& r) {
   }
   if (blocked >= 0 && blocked < kHardlyBlocked) {
     return clean(VerdictKind::device_bound,
-                 fmt::format("device-bound: its USB stack took everything at once ({:.0f} % of the "
+                 fmt::format("device-bound: its USB stack took everything at once ({} of the "
                              "time blocked), so the device makes data no faster; {}",
-                             100 * blocked, rate));
+                             percent(blocked), rate));
   }
   std::string why = "the device does not count how long it is blocked";
   if (blocked >= 0) {
-    why = fmt::format("the device was blocked {:.0f} % of the time", 100 * blocked);
+    why = fmt::format("the device was blocked {} of the time", percent(blocked));
   } else if (r.settings.direction == link::Direction::out) {
-    why = fmt::format("this host spent {:.0f} % of the time in write()",
-                      100.0 * static_cast<double>(r.out_write_ns) /
-                          std::max(1.0, static_cast<double>(r.duration_ns)));
+    why = fmt::format("this host spent {} of the time in write()",
+                      percent(static_cast<double>(r.out_write_ns) /
+                              std::max(1.0, static_cast<double>(r.duration_ns))));
   }
   return clean(VerdictKind::device_or_link_bound,
                fmt::format("device- or link-bound, not this host: {}; {}", why, rate));

@@ -402,7 +402,7 @@ TEST(Verdict, CountersThatContradictTheRunAreNotUsed) {
   expect(r, VerdictKind::device_or_link_bound, "contradict the run");
   r.counters->state = link::kRunActive;  // COUNTERS of a moment before the end
   r.counters->in_accepted_bytes = r.in_bytes - 1;
-  expect(r, VerdictKind::link_bound, "93 %");
+  expect(r, VerdictKind::link_bound, "93.0 %");
 }
 
 TEST(Verdict, TimedOutUnlessSomethingWasLostBefore) {
@@ -431,20 +431,21 @@ TEST(Verdict, LinkBoundWhenTheDeviceIsBlockedHalfOfTheTime) {
   r.bytes_per_s = 36.9e6;
   r.packets_per_microframe = 9.0;
   const Verdict verdict = judge(r);
-  EXPECT_EQ(verdict.sentence,
-            "link-bound: the device was blocked 93 % of the time while this host waited for data; "
-            "36.9 MB/s is 9.0 of 13 packets per microframe");
+  EXPECT_EQ(
+      verdict.sentence,
+      "link-bound: the device was blocked 93.0 % of the time while this host waited for data; "
+      "36.9 MB/s is 9.0 of 13 packets per microframe");
   r.counters->total_blocked_us = 500000;
-  expect(r, VerdictKind::link_bound, "50 %");
-  r.counters->total_blocked_us = 499000;
-  expect(r, VerdictKind::device_or_link_bound, "not this host");
+  expect(r, VerdictKind::link_bound, "50.0 %");
+  r.counters->total_blocked_us = 499999;  // cut, not rounded to the threshold
+  expect(r, VerdictKind::device_or_link_bound, "not this host: the device was blocked 49.9 %");
 }
 
 TEST(Verdict, LinkBoundAtTheCeiling) {
   RunResult r = clean_run();
   r.counters.reset();
   r.bytes_per_s = 0.95 * 53.248e6;
-  expect(r, VerdictKind::link_bound, "95 % of the ceiling of 53.248 MB/s");
+  expect(r, VerdictKind::link_bound, "95.0 % of the ceiling of 53.248 MB/s");
   r.bytes_per_s = 0.949 * 53.248e6;
   expect(r, VerdictKind::device_or_link_bound, "does not count");
 }
@@ -452,18 +453,18 @@ TEST(Verdict, LinkBoundAtTheCeiling) {
 TEST(Verdict, DeviceBound) {
   RunResult r = clean_run();
   r.counters->total_blocked_us = 99999;
-  expect(r, VerdictKind::device_bound, "10 % of the time blocked");
+  expect(r, VerdictKind::device_bound, "9.9 % of the time blocked");
   r.counters->total_blocked_us = 100000;
-  expect(r, VerdictKind::device_or_link_bound, "10 %");
+  expect(r, VerdictKind::device_or_link_bound, "10.0 %");
 }
 
 TEST(Verdict, HostCpu) {
   RunResult r = clean_run();
   r.cpu.verify = 0.91;
   r.cpu.total_ns_per_byte = 27.5;
-  expect(r, VerdictKind::host_cpu, "verifying thread used 91 % of a core (27.5 ns/B");
+  expect(r, VerdictKind::host_cpu, "verifying thread used 91.0 % of a core (27.5 ns/B");
   r.cpu.verify = 0.9;
-  expect(r, VerdictKind::link_bound, "93 %");
+  expect(r, VerdictKind::link_bound, "93.0 %");
   r.cpu.read = 0.95;
   expect(r, VerdictKind::host_cpu, "reading thread");
 }
@@ -473,7 +474,7 @@ TEST(Verdict, CallBound) {
   r.settings.read_size = 128;
   r.reads.reads = 262144;
   r.reads.full_reads = 236000;  // 90.03 %
-  expect(r, VerdictKind::call_bound, "90 % of 262,144 reads filled their 128 bytes");
+  expect(r, VerdictKind::call_bound, "90.0 % of 262,144 reads filled their 128 bytes");
   EXPECT_THAT(judge(r).sentence, HasSubstr("262144 reads/s"));
   r.reads.full_reads = 235000;  // 89.6 %
   expect(r, VerdictKind::link_bound, "");
@@ -511,7 +512,7 @@ TEST(Verdict, OutNamesTheTimeInWrite) {
   r.settings.direction = link::Direction::out;
   r.reads = ReadStats{};
   r.out_write_ns = 970000000;
-  expect(r, VerdictKind::device_or_link_bound, "97 % of the time in write()");
+  expect(r, VerdictKind::device_or_link_bound, "97.0 % of the time in write()");
 }
 
 TEST(Verdict, FullSpeedRateIsAShare) {

@@ -10,12 +10,12 @@ namespace millrace::board {
 UsbIpLink::UsbIpLink(EventQueue& events, Clocks& clocks, UsbDeviceEnd& device, Connect connect,
                      const UsbHostProfile& profile, const UsbHostOptions& options)
     : connect_(std::move(connect)),
-      capture_(make_usb_capture(options)),
+      captures_(make_usb_captures(options)),
       host_(events, clocks, device, profile),
       enumerator_(host_, *this),
       server_(host_, enumerator_),
       replug_([](void* context) { static_cast<UsbIpLink*>(context)->host_.plug_in(); }, this) {
-  host_.set_monitor(capture_.get());
+  host_.set_monitor(captures_.monitor());
   connect_(&host_);
 }
 

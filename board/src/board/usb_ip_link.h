@@ -48,7 +48,7 @@ class UsbIpLink final : public UsbIpPort, private UsbEnumerator::Listener {
   void device_failed(const std::string& problem) override { problem_ = problem; }
 
   Connect connect_;
-  std::unique_ptr<UsbCapture> capture_;
+  UsbCaptures captures_;
   UsbHost host_;
   UsbEnumerator enumerator_;
   UsbIpServer server_;

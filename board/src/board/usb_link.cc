@@ -22,21 +22,26 @@ std::string make_host_profile(const UsbHostOptions& options, UsbHostProfile* pro
   return problem;
 }
 
-std::unique_ptr<UsbCapture> make_usb_capture(const UsbHostOptions& options) {
-  if (!options.capture) return nullptr;
-  return std::make_unique<UsbCapture>(
-      UsbCaptureOptions{.urbs = options.capture_urbs, .packets = options.capture_packets},
-      options.capture);
+UsbCaptures make_usb_captures(const UsbHostOptions& options) {
+  UsbCaptures captures;
+  if (options.capture) {
+    captures.add(std::make_unique<UsbCapture>(UsbCaptureOptions{}, options.capture));
+  }
+  if (options.packet_capture) {
+    const UsbCaptureOptions packets{.urbs = false, .packets = true, .frames = options.capture_sof};
+    captures.add(std::make_unique<UsbCapture>(packets, options.packet_capture));
+  }
+  return captures;
 }
 
 UsbLink::UsbLink(EventQueue& events, Clocks& clocks, UsbOtg& device, const UsbHostProfile& profile,
                  const UsbHostOptions& options)
     : device_(device),
-      capture_(make_usb_capture(options)),
+      captures_(make_usb_captures(options)),
       host_(events, clocks, device, profile),
       acm_(host_),
       net_(host_, acm_.enumerator()) {
-  host_.set_monitor(capture_.get());
+  host_.set_monitor(captures_.monitor());
   device_.set_host(&host_);
 }
 

@@ -42,14 +42,14 @@ class UsbLink final : public UsbSerialPort {
 
  private:
   UsbOtg& device_;
-  std::unique_ptr<UsbCapture> capture_;
+  UsbCaptures captures_;
   UsbHost host_;
   CdcAcmHost acm_;
   CdcNetHost net_;
 };
 
-// Null if the options ask for none.
-std::unique_ptr<UsbCapture> make_usb_capture(const UsbHostOptions& options);
+// Those that the options ask for.
+UsbCaptures make_usb_captures(const UsbHostOptions& options);
 
 // The profile of the options. Empty, or one sentence.
 std::string make_host_profile(const UsbHostOptions& options, UsbHostProfile* profile);

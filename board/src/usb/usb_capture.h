@@ -5,7 +5,9 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "usb/usb_urb.h"
@@ -45,6 +47,27 @@ class UsbCapture final : public UsbMonitor {
   std::vector<uint8_t> block_;
   uint32_t interfaces_ = 0;
   uint32_t urb_interface_ = 0, high_interface_ = 0, full_interface_ = 0;
+};
+
+// Several captures of one bus, each with its own file.
+class UsbCaptures final : public UsbMonitor {
+ public:
+  void add(std::unique_ptr<UsbCapture> capture) { captures_.push_back(std::move(capture)); }
+  // To be given to the host: null if there is none, which costs nothing.
+  UsbMonitor* monitor() { return captures_.empty() ? nullptr : this; }
+
+  void submitted(const Urb& urb, uint64_t ns) override {
+    for (const auto& capture : captures_) capture->submitted(urb, ns);
+  }
+  void completed(const Urb& urb, uint64_t ns) override {
+    for (const auto& capture : captures_) capture->completed(urb, ns);
+  }
+  void transaction(const UsbTransaction& transaction) override {
+    for (const auto& capture : captures_) capture->transaction(transaction);
+  }
+
+ private:
+  std::vector<std::unique_ptr<UsbCapture>> captures_;
 };
 
 }  // namespace millrace::board

@@ -6,7 +6,8 @@ namespace millrace::board {
 namespace {
 
 constexpr uint64_t kSuspendNs = 3'000'000;  // of idle bus until the device suspends, 7.1.7.6
-constexpr uint64_t kResumeNs = 20'000'000 + 10'000'000;  // TDRSMDN + TRSMRCY, 7.1.7.7
+constexpr uint64_t kResumeNs = 20'000'000;          // TDRSMDN, 7.1.7.7
+constexpr uint64_t kResumeRecoveryNs = 10'000'000;  // TRSMRCY: starts of frame, no transactions
 
 }  // namespace
 
@@ -78,6 +79,7 @@ void UsbHost::port_timer(Cycles now) {
       return;
     case UsbPortState::recovering:
       state_ = UsbPortState::enabled;
+      if (is_told_) return;  // it was suspended only
       is_told_ = true;
       if (listener_ != nullptr) listener_->port_enabled(speed_);
       return;
@@ -88,7 +90,8 @@ void UsbHost::port_timer(Cycles now) {
       if (device_asleep_) device_.resume(now);
       device_asleep_ = false;
       next_frame_ = bus_due_;
-      state_ = UsbPortState::enabled;
+      state_ = UsbPortState::recovering;
+      port_due_ = bus_due_ + ticks_of(kResumeRecoveryNs);
       return;
     default:
       return;

@@ -136,12 +136,21 @@ TEST_F(UsbHostTest, SuspendsTheDeviceAfter3MillisecondsAndWakesWithIt) {
   EXPECT_EQ(device.suspended_at, from + 3000 * kUs);
   EXPECT_EQ(device.frames, 0u);
   usb.remote_wakeup(now());
-  run(30'000 * kUs);  // 20 ms of resume, 10 ms of recovery (7.1.7.7)
-  EXPECT_NE(device.log.find("resume"), std::string::npos);
   device.ins[4].packets.push_back(Bytes(512, 7));
   usb.endpoint_changed(4, true, now());
+  // TDRSMDN: 20 ms of resume. Then starts of frame within 3 ms, or the device would suspend again,
+  // and TRSMRCY: 10 ms without anything else (7.1.7.7).
+  run(20'000 * kUs - 1);
+  EXPECT_EQ(device.log.find("resume"), std::string::npos);
+  EXPECT_EQ(device.frames, 0u);
+  run(1);
+  EXPECT_NE(device.log.find("resume"), std::string::npos);
+  run(10'000 * kUs - 1);
+  EXPECT_EQ(device.frames, 80u);
+  EXPECT_FALSE(t.is_done());
   wait(t);
   EXPECT_EQ(t.urb.status, UrbStatus::ok);
+  EXPECT_EQ(enabled, 1u) << "it is the same port";
 }
 
 // Bulk, 5.8 and 8.5.2.

@@ -158,6 +158,8 @@ class TtyTransport final : public Transport {
     return {};
   }
 
+  std::vector<std::string> other_holders() override { return holders_of(identity_.path); }
+
   std::string settings() const override {
     int bits = 0;
     if (::ioctl(nonblocking_.get(), TIOCMGET, &bits) != 0) return mode_ + ", no modem lines";

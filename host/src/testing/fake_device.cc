@@ -17,6 +17,7 @@ class FakeDevice {
  public:
   FakeDevice(const FakeDeviceOptions& options, VirtualClock& clock)
       : options_(options), clock_(clock), boot_counter_(options.boot_counter) {
+    if (options.wakes_after_ms > 0) wakes_at_ns_ = clock.now_ns() + options.wakes_after_ms * kMs;
     send(options.greeting);
     if (!options.chatter.empty()) next_chatter_ns_ = clock.now_ns();
     if (options.streams_at_open) start(link::Direction::in, 64, 1000000, 99, 0, 1);
@@ -52,6 +53,10 @@ class FakeDevice {
     result.kind = IoKind::done;
     result.size = from.size();
     written_.insert(written_.end(), from.begin(), from.end());
+    if (clock_.now_ns() < wakes_at_ns_) {
+      waiting_.insert(waiting_.end(), from.begin(), from.end());
+      return result;
+    }
     if (options_.echo) out_.insert(out_.end(), from.begin(), from.end());
     for (const uint8_t byte : from) receive(byte);
     if (active_) {  // OUT takes time too
@@ -262,11 +267,17 @@ class FakeDevice {
   int64_t next_event_ns() const {
     int64_t next = std::min(next_chatter_ns_, active_ ? next_counters_ns_ : kNever);
     next = std::min({next, next_noise_ns_, behind_end_at_ns_});
+    if (!waiting_.empty()) next = std::min(next, wakes_at_ns_);
     if (may_send()) next = std::min(next, next_chunk_ns_);
     return next;
   }
 
   void advance() {
+    if (!waiting_.empty() && clock_.now_ns() >= wakes_at_ns_) {
+      const std::vector<uint8_t> bytes = std::move(waiting_);
+      waiting_.clear();
+      for (const uint8_t byte : bytes) receive(byte);
+    }
     while (next_chatter_ns_ <= clock_.now_ns() && present_) {
       send(options_.floods_after_hello ? "flood " : options_.chatter);
       next_chatter_ns_ += 50 * kMs;
@@ -394,6 +405,8 @@ class FakeDevice {
   uint32_t session_ = 100;
   bool present_ = true;
   bool hung_ = false;
+  int64_t wakes_at_ns_ = 0;
+  std::vector<uint8_t> waiting_;
   int64_t back_at_ns_ = kNever;
   int64_t next_chatter_ns_ = kNever;
   int64_t next_noise_ns_ = kNever;
@@ -451,6 +464,7 @@ class FakeTransport final : public Transport {
     return lines;
   }
   Status set_modem_lines(std::optional<bool>, std::optional<bool>) override { return {}; }
+  std::vector<std::string> other_holders() override { return device_->options_.other_holders; }
   std::string settings() const override { return "in memory"; }
 
  private:

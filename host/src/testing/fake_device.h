@@ -57,7 +57,10 @@ struct DeviceFault {
 struct FakeDeviceOptions {
   bool classic_only = false;
   bool silent = false;  // takes everything, answers nothing
-  bool echo = false;    // sends back what it receives
+  // Stopped since the port was opened: what it is sent waits until then, in order.
+  int64_t wakes_after_ms = 0;
+  std::vector<std::string> other_holders;
+  bool echo = false;  // sends back what it receives
   bool no_report = false;
   bool lose_acks = false;
   std::string chatter;  // sent every 50 ms, whatever it receives

@@ -19,10 +19,10 @@ struct UsbHostOptions {
   // them.
   std::string profile_name = "xhci-desktop";
   std::string profile_text;
-  // Receives a pcapng capture of URBs and, with `capture_packets`, of packets. Empty: none.
-  std::function<void(std::span<const uint8_t>)> capture;
-  bool capture_urbs = true;
-  bool capture_packets = false;
+  // Receive pcapng captures: of URBs as Linux's usbmon has them, of packets as a bus analyser
+  // does. Empty: none.
+  std::function<void(std::span<const uint8_t>)> capture, packet_capture;
+  bool capture_sof = false;  // starts of frame too, among the packets: 8,000 a second
 };
 
 std::vector<std::string_view> usb_profiles();

@@ -104,6 +104,8 @@ struct RunResult {
   RunSettings settings;
   PortIdentity port;
   std::string transport_settings;
+  // Processes that had the port open too, at the start or after something went wrong.
+  std::vector<std::string> other_holders;
   Protocol protocol = Protocol::classic;  // what was really spoken
   RunEnd end = RunEnd::no_answer;
   std::string end_detail;  // what the system said, or the refusal's reason
@@ -160,6 +162,8 @@ struct RunProgress {
 struct RunHooks {
   // Called about ten times a second from the calling thread; may be empty.
   std::function<void(const RunProgress&)> progress;
+  // Called with a sentence before a run that something will spoil; may be empty.
+  std::function<void(const std::string&)> warning;
   // Set by a signal handler: the run ends soon, with what was measured until then.
   const std::atomic<bool>* interrupted = nullptr;
 };

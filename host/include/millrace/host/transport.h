@@ -68,6 +68,9 @@ class Transport {
   // ErrorCode::unsupported where the port has no modem lines (a PTY).
   virtual Result<ModemLines> modem_lines() = 0;
   virtual Status set_modem_lines(std::optional<bool> dtr, std::optional<bool> rts) = 0;
+  // Other processes that have the port open, although it is locked: what they read is missing
+  // here. `pid 812 (cat)`; empty where the system does not say. Takes milliseconds.
+  virtual std::vector<std::string> other_holders() { return {}; }
   // The settings in force, as one line for reports: `raw 8N1, VMIN 0 VTIME 1, exclusive, HUPCL
   // off`.
   virtual std::string settings() const = 0;
@@ -90,6 +93,9 @@ class Endpoint {
   // deadline.
   virtual Result<std::unique_ptr<Transport>> reopen(const OpenOptions& options,
                                                     int64_t deadline_ns) = 0;
+  // Asked once when all runs are over, with no transport open: an error if something that the name
+  // asked for besides (a capture) could not be written. Nothing can be opened afterwards.
+  virtual Status finish() { return {}; }
 };
 
 // A scheme (`pc`, later `board`) that makes an endpoint from what stands behind `scheme:`.

@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A program that only reads the port takes bytes without a lock: it is named, before and after."""
+import subprocess
+import sys
+
+import e2e
+
+READER = ("import os, select, sys; fd = os.open(sys.argv[1], os.O_RDONLY | os.O_NOCTTY);"
+          "print('reads', flush=True);"
+          "exec('while True: select.select([fd], [], []); os.read(fd, 65536)')"
+          " if sys.argv[2] == 'reads' else sys.stdin.read()")
+
+
+def reader(path, what):
+    process = subprocess.Popen([sys.executable, "-c", READER, path, what], stdin=subprocess.PIPE,
+                               stdout=subprocess.PIPE)
+    assert e2e.read_line(process.stdout) == "reads"
+    return process
+
+
+def end(process):
+    process.kill()
+    process.communicate(timeout=e2e.DEADLINE_S)
+
+
+with e2e.PcDevice() as device:
+    # Harmless so far: a warning, once, and the run passes.
+    idle = reader(device.path, "waits")
+    name = f"pid {idle.pid} (python3"
+    outcome, document = e2e.measure("serial", "bench", device.path, "--frames", 64, "--repeat", 3)
+    assert outcome.err.count("\n") == 1 and "warning" in outcome.err and name in outcome.err, outcome
+    assert name in document["runs"][2]["other_holders"][0], document["runs"][2]["other_holders"]
+    assert name not in document["verdict"]["sentence"], document["verdict"]
+    # doctor says the same of it.
+    e2e.millrace("doctor", device.path, expect=1).says(name)
+    end(idle)
+
+    outcome, document = e2e.measure("serial", "bench", device.path, "--frames", 64)
+    assert outcome.err == "" and document["runs"][0]["other_holders"] == [], outcome
+
+    # It reads: whatever it takes of HELLO, STARTED, the stream and REPORT, it is named.
+    thief = reader(device.path, "reads")
+    outcome, document = e2e.measure("serial", "bench", device.path, "--timeout-ms", 1000, expect=1)
+    assert f"pid {thief.pid} (" in document["verdict"]["sentence"], document["verdict"]
+    assert f"has {device.path} open" in document["verdict"]["sentence"], document["verdict"]
+    end(thief)
