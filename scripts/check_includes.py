@@ -23,10 +23,10 @@ ARROWS = {
     "board/src/cpu": ["core/", "memory/"],
     "board/src/devices": ["core/"],
     "board/src/usb": ["core/", "memory/", "devices/", "millrace/board/", "millrace/link/"],
-    "board/src/net": ["millrace/board/"],
+    "board/src/ip": ["millrace/board/"],
     "board/src/image": ["core/", "memory/", "millrace/board/"],
     "board/src/trace": ["core/", "millrace/board/"],
-    "board/src/board": ["core/", "memory/", "cpu/", "devices/", "usb/", "net/",
+    "board/src/board": ["core/", "memory/", "cpu/", "devices/", "usb/", "ip/",
                         "millrace/board/"],
     "board/src/gdb": ["core/", "memory/", "millrace/board/"],
     "board/include": [],
@@ -38,11 +38,11 @@ ARROWS = {
 # Unit tests of a folder may also use the PC device, as the other end of a real PTY, and the packets
 # and the board of the debugger's tests.
 TEST_EXTRA = ["firmware/ports/pc/", "gdb/", "gtest/", "gmock/"]
-OURS = re.compile(r"^(core|memory|cpu|devices|usb|net|image|trace|gdb|millrace|link|firmware|board|host|profile|record|report|cli|bench|test)/")
+OURS = re.compile(r"^(core|memory|cpu|devices|usb|ip|image|trace|gdb|millrace|link|firmware|board|host|profile|record|report|cli|bench|test)/")
 OWN_HEADERS = {"link": "millrace/link/", "host": "millrace/host/", "board/include": "millrace/board/",
                "board/src/core": "core/", "board/src/memory": "memory/", "board/src/cpu": "cpu/",
                "board/src/image": "image/", "board/src/gdb": "gdb/",
-               "board/src/devices": "devices/", "board/src/usb": "usb/", "board/src/net": "net/",
+               "board/src/devices": "devices/", "board/src/usb": "usb/", "board/src/ip": "ip/",
                "board/src/trace": "trace/", "board/src/board": "board/"}
 # What a freestanding compiler has to offer, and the four functions it may call.
 FREESTANDING = {"cstddef", "cstdint", "limits", "new", "type_traits", "string.h"}

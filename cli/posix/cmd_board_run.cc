@@ -410,6 +410,7 @@ void add_board_run(Command parent, const Program& program) {
       "  millrace board run app.elf --seconds 0 --uart 6=pty:/tmp/serial1\n"
       "  millrace board run app.elf --cycles 6M --json run.json\n"
       "  millrace board run app.hex --usb pty=/tmp/teensy --seconds 0   a serial port for others\n"
+      "  millrace board run net.hex --usb tap=teensy0 --seconds 0       a network interface\n"
       "  millrace board run app.hex --usb usbip           its USB device, for a real Linux\n"
       "  millrace board run app.hex --usb host --usb-at 1s=suspend,2s=resume --pcap usb.pcapng\n"
       "  millrace board run app.elf --gdb 3333            then: gdb-multiarch app.elf\n"

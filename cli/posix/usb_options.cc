@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "cli/posix/text_file.h"
+#include "cli/posix/usb_tap.h"
 #include "cli/print.h"
 #include "cli/values.h"
 
@@ -69,6 +70,11 @@ Status parse_usb_place(const std::string& text, UsbOptions* options) {
     options->link = has_link ? text.substr(kind.size() + 1) : "";
     if (!has_link || !options->link.empty()) return Status();
   }
+  if (kind == "tap") {
+    options->place = UsbOptions::Place::tap;
+    options->interface = has_link ? text.substr(kind.size() + 1) : "";
+    return has_link ? check_interface_name(options->interface) : Status();
+  }
   if (kind == "usbip") {
     options->place = UsbOptions::Place::usbip;
     uint64_t port = 0;
@@ -82,8 +88,9 @@ Status parse_usb_place(const std::string& text, UsbOptions* options) {
     options->place = text == "host" ? UsbOptions::Place::host : UsbOptions::Place::none;
     return Status();
   }
-  return Error{ErrorCode::usage,
-               "give none, host, pty, pty=LINK as in pty=/tmp/teensy, usbip, or usbip=PORT"};
+  return Error{
+      ErrorCode::usage,
+      "give none, host, pty, pty=LINK as in pty=/tmp/teensy, tap, tap=NAME, usbip, or usbip=PORT"};
 }
 
 Result<std::vector<UsbEvent>> parse_usb_events(const std::string& text) {
@@ -141,10 +148,11 @@ Status choose_usb_host(const std::string& text, board::UsbHostOptions* options) 
 }
 
 void add_usb_options(Command& command, UsbOptions* options) {
-  command.option("--usb", "none|host|pty[=LINK]|usbip[=PORT]",
+  command.option("--usb", "none|host|pty[=LINK]|tap[=NAME]|usbip[=PORT]",
                  "host: plugged into a virtual host that opens no port; pty: the host's serial "
                  "port, for any program, in wall-clock time; LINK leads to it while it is there; "
-                 "usbip: for a real Linux, at 127.0.0.1 (none)",
+                 "tap: its network interface, as one of this machine (needs CAP_NET_ADMIN); usbip: "
+                 "for a real Linux, at 127.0.0.1 (none)",
                  ValueKind::text,
                  [options](const std::string& text) { return parse_usb_place(text, options); });
   command.option("--host", "PROFILE",

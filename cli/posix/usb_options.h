@@ -32,15 +32,16 @@ host::Result<std::vector<UsbEvent>> parse_usb_events(const std::string& text);
 void perform(UsbAction action, board::UsbSerialPort& usb);
 
 struct UsbOptions;
-// What --usb says: none, host, pty[=LINK], usbip[=PORT]. Errors: usage.
+// What --usb says: none, host, pty[=LINK], tap[=NAME], usbip[=PORT]. Errors: usage.
 host::Status parse_usb_place(const std::string& text, UsbOptions* options);
 
 // The name of a built-in profile, or a file with lines `name = value`. Errors: usage.
 host::Status choose_usb_host(const std::string& text, board::UsbHostOptions* options);
 
 struct UsbOptions {
-  enum class Place : uint8_t { none, host, pty, usbip } place = Place::none;
+  enum class Place : uint8_t { none, host, pty, tap, usbip } place = Place::none;
   std::string link;        // pty: a symbolic link to keep, or empty
+  std::string interface;   // tap: its name, or empty: the kernel's choice
   unsigned port = 0;       // usbip: 0: any that is free
   Pace pace = Pace::free;  // usbip
   board::UsbHostOptions host;

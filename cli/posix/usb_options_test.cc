@@ -75,6 +75,22 @@ TEST(UsbOptions, UsbIpIsWithOrWithoutAPort) {
   }
 }
 
+TEST(UsbOptions, ATapIsWithOrWithoutANameThatAnInterfaceMayHave) {
+  UsbOptions options;
+  EXPECT_TRUE(parse_usb_place("tap", &options));
+  EXPECT_EQ(options.place, UsbOptions::Place::tap);
+  EXPECT_EQ(options.interface, "");
+  EXPECT_TRUE(parse_usb_place("tap=teensy0", &options));
+  EXPECT_EQ(options.interface, "teensy0");
+  EXPECT_TRUE(parse_usb_place("tap=fifteen_letters", &options));
+  for (const char* wrong : {"tap=", "tap=sixteen__letters", "tap=a b", "tap=a/b", "tap=a:1",
+                            "tap=tap%d", "tap=.", "tap=..", "taps"}) {
+    const host::Status status = parse_usb_place(wrong, &options);
+    ASSERT_FALSE(status) << wrong;
+    EXPECT_EQ(status.error().code, host::ErrorCode::usage) << wrong;
+  }
+}
+
 TEST(UsbOptions, AHostIsAProfileOrAFile) {
   board::UsbHostOptions options;
   EXPECT_TRUE(choose_usb_host("xhci-laptop", &options));

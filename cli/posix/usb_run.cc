@@ -23,8 +23,12 @@ Status UsbRun::start(const UsbOptions& options, board::Board& board, std::FILE* 
       return Status();
     }
     return Error{ErrorCode::usage,
+<<<<<<< HEAD
+                 "--pcap and --usb-at need a USB host (add --usb host, --usb pty or --usb tap)"};
+=======
                  "--pcap, --pcap-packets and --usb-at need a USB host (add --usb host or --usb "
                  "pty)"};
+>>>>>>> main
   }
   if (options.place == UsbOptions::Place::usbip && !options.events.empty()) {
     return Error{ErrorCode::usage,
@@ -38,6 +42,10 @@ Status UsbRun::start(const UsbOptions& options, board::Board& board, std::FILE* 
   if (usb_ == nullptr) return Error{ErrorCode::usage, "--host: " + problem};
   events_ = options.events;
   usb_->plug_in();
+  if (options.place == UsbOptions::Place::tap) {
+    tap_ = std::make_unique<UsbTap>(usb_->ethernet(), report);
+    return tap_->open(options.interface);
+  }
   if (options.place != UsbOptions::Place::pty) return Status();
   pty_ = std::make_unique<UsbPty>(*usb_, options.link, report);
   return pty_->check();
@@ -87,6 +95,7 @@ bool UsbRun::exchange(uint64_t ns, bool is_asleep) {
     is_event = true;
   }
   if (pty_ != nullptr) pty_->exchange(ns);
+  if (tap_ != nullptr) tap_->exchange();
   return is_event;
 }
 
@@ -99,8 +108,11 @@ std::string UsbRun::summary() const {
   }
   if (usb_ == nullptr) return {};
   const UsbLinkCounts counts = usb_->counts();
+  const bool has_network = usb_->ethernet().is_configured();
   std::string text = "USB: ";
-  if (usb_->is_ready()) {
+  if (has_network && !usb_->is_ready()) {
+    text += printable(usb_->ethernet().info().description);
+  } else if (usb_->is_ready()) {
     const UsbSerialInfo info = usb_->info();
     text +=
         fmt::format("serial port {:04x}:{:04x} \"{}\", {} speed", info.vendor_id, info.product_id,
@@ -110,11 +122,67 @@ std::string UsbRun::summary() const {
   }
   text += fmt::format("; {} B in, {} B out, {}\n", grouped(counts.bytes_in),
                       grouped(counts.bytes_out), plural(counts.resets, "reset"));
-  if (!usb_->is_ready()) return text;
+  text += network_summary();
+  if (!usb_->is_ready() && !has_network) return text;
   for (const std::string& finding : usb_->info().findings) {
     text += fmt::format("USB: {}\n", printable(finding));
   }
   return text;
+}
+
+std::string UsbRun::network_summary() const {
+  const board::EthernetPort& port = usb_->ethernet();
+  const board::EthernetCounts& counts = port.counts();
+  std::string text;
+  if (port.is_configured() || counts.frames_in != 0 || counts.frames_out != 0) {
+    const board::EthernetInfo& info = port.info();
+    text = fmt::format("USB: network {}, MAC address {}, {}connected; {} in, {} out\n",
+                       board::to_string(info.kind), board::to_string(info.mac),
+                       port.has_carrier() ? "" : "not ", plural(counts.frames_in, "frame"),
+                       plural(counts.frames_out, "frame"));
+    if (counts.bad_in + counts.sequence_gaps + counts.errors + counts.dropped_out != 0) {
+      text += fmt::format(
+          "USB: network: {} bad transfers, {} gaps in the sequence, {} errors, {} frames for the "
+          "device dropped\n",
+          counts.bad_in, counts.sequence_gaps, counts.errors, counts.dropped_out);
+    }
+  }
+  if (tap_ != nullptr) {
+    const TapCounts& tap = tap_->counts();
+    text += fmt::format(
+        "USB: interface {}: {} to the kernel ({} dropped), {} to the device ({} "
+        "dropped)\n",
+        tap_->name(), plural(tap.to_kernel, "frame"), tap.dropped_to_kernel,
+        plural(tap.to_device, "frame"), tap.dropped_to_device);
+  }
+  for (const std::string& finding : port.findings()) {
+    text += fmt::format("USB: {}\n", printable(finding));
+  }
+  return text;
+}
+
+Json UsbRun::network_json() const {
+  const board::EthernetPort& port = usb_->ethernet();
+  const board::EthernetInfo& info = port.info();
+  const board::EthernetCounts& counts = port.counts();
+  Json json = {{"kind", info.kind == board::EthernetKind::ecm ? "ecm" : "ncm"},
+               {"mac", board::to_string(info.mac)},
+               {"connected", port.has_carrier()},
+               {"urb_bytes", info.urb_bytes},
+               {"urbs", info.urbs},
+               {"frames_in", counts.frames_in},
+               {"frames_out", counts.frames_out},
+               {"in_bytes", counts.bytes_in},
+               {"out_bytes", counts.bytes_out},
+               {"transfers_in", counts.transfers_in},
+               {"transfers_out", counts.transfers_out},
+               {"dropped_out", counts.dropped_out},
+               {"bad_in", counts.bad_in},
+               {"sequence_gaps", counts.sequence_gaps},
+               {"errors", counts.errors},
+               {"findings", port.findings()}};
+  if (tap_ != nullptr) json["tap"] = tap_->to_json();
+  return json;
 }
 
 Json UsbRun::to_json() const {
@@ -122,7 +190,7 @@ Json UsbRun::to_json() const {
   Json json;
   json["serial_port"] = usb_->is_ready();
   json["problem"] = usb_->problem();
-  if (usb_->is_ready()) {
+  if (usb_->is_ready() || usb_->ethernet().is_configured()) {
     const UsbSerialInfo info = usb_->info();
     json["vid"] = info.vendor_id;
     json["pid"] = info.product_id;
@@ -141,11 +209,13 @@ Json UsbRun::to_json() const {
   json["stalls"] = counts.stalls;
   json["timeouts"] = counts.timeouts;
   json["resets"] = counts.resets;
+  if (usb_->ethernet().is_configured()) json["network"] = network_json();
   return json;
 }
 
 Status UsbRun::finish() {
   pty_.reset();
+  tap_.reset();
   usb_ = nullptr;
   listener_.reset();
   exported_ = nullptr;

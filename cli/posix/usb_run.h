@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The USB of `board run`: a virtual host, what happens to the cable, its serial port as a PTY; or
-// the device itself, exported over USB/IP.
+// The USB of `board run`: a virtual host, what happens to the cable, its serial port as a PTY or
+// its network interface as a TAP; or the device itself, exported over USB/IP.
 #pragma once
 
 #include <cstdint>
@@ -12,6 +12,7 @@
 #include "cli/posix/output_stream.h"
 #include "cli/posix/usb_options.h"
 #include "cli/posix/usb_pty.h"
+#include "cli/posix/usb_tap.h"
 #include "cli/posix/usbip_listener.h"
 #include "millrace/board/board.h"
 #include "millrace/host/result.h"
@@ -25,7 +26,7 @@ class UsbRun {
   host::Status start(const UsbOptions& options, board::Board& board, std::FILE* report);
   bool is_there() const { return usb_ != nullptr; }
   // A program may come at any time: the board runs by the wall clock, and does not end by itself.
-  bool is_live() const { return pty_ != nullptr || listener_ != nullptr; }
+  bool is_live() const { return pty_ != nullptr || tap_ != nullptr || listener_ != nullptr; }
   // exchange() keeps the pace itself.
   bool is_paced() const { return listener_ != nullptr; }
   bool failed() const { return capture_.failed() || packet_capture_.failed(); }
@@ -42,13 +43,19 @@ class UsbRun {
   host::Status finish();
 
  private:
+<<<<<<< HEAD
+  std::string network_summary() const;
+  Json network_json() const;
+=======
   host::Status open_captures(const UsbOptions& options, board::UsbHostOptions* host);
+>>>>>>> main
   host::Status serve(const UsbOptions& options, const board::UsbHostOptions& host,
                      board::Board& board, std::FILE* report);
 
   OutputStream capture_, packet_capture_;
   board::UsbSerialPort* usb_ = nullptr;
   std::unique_ptr<UsbPty> pty_;
+  std::unique_ptr<UsbTap> tap_;
   board::UsbIpPort* exported_ = nullptr;
   std::unique_ptr<UsbIpListener> listener_;
   std::FILE* report_ = nullptr;

@@ -59,10 +59,9 @@ def _uncompressed(bz_image):
 def kernel(cache):
     """A folder with vmlinux, NAME.ko and the package's name in `package`."""
     folder = cache / "kernel"
-    if folder.is_dir():
-        if all((folder / f"{module}.ko").is_file() for module in MODULES):
-            return folder
-        shutil.rmtree(folder)  # of an older list
+    if all((folder / f"{module}.ko").is_file() for module in MODULES):
+        return folder
+    shutil.rmtree(folder, ignore_errors=True)  # of an earlier list of modules
     cache.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=cache) as scratch:
         try:
@@ -113,10 +112,13 @@ def _without_debug(program):
 
 
 def initramfs(path, kernel_folder, init, programs):
-    """`programs` go to /bin with their libraries, the modules to /modules, `init` to /init."""
+    """`programs` go to /bin with their libraries, the modules to /modules, `init` to /init, and beside
+    it the functions that all of them share."""
     if not BUSYBOX.is_file() or shutil.which("ldd") is None:
         raise Missing("no busybox (run: scripts/packages.sh test)")
-    files = {"init": (0o755, init.read_bytes()), "bin/busybox": (0o755, BUSYBOX.read_bytes()),
+    files = {"init": (0o755, init.read_bytes()),
+             "guest_lib.sh": (0o644, init.with_name("guest_lib.sh").read_bytes()),
+             "bin/busybox": (0o755, BUSYBOX.read_bytes()),
              "modules/order": (0o644, "\n".join(MODULES).encode())}
     for module in MODULES:
         files[f"modules/{module}.ko"] = (0o644, (kernel_folder / f"{module}.ko").read_bytes())

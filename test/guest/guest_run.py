@@ -1,16 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A board that exports its device over USB/IP, and a guest that runs from start to end."""
+"""A board that exports its USB device, and a guest that is run to its end: what the tests with a real
+Linux kernel share."""
 import io
 import pathlib
 import re
 import select
+import shutil
 import signal
 import socket
 import subprocess
+import sys
 import tarfile
 
-from e2e import DEADLINE_S, MILLRACE, read_line
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+from e2e import DEADLINE_S, MILLRACE, SOURCE, have, read_line  # noqa: E402
+from guest_image import Missing, initramfs, kernel  # noqa: E402
 
+HERE = pathlib.Path(__file__).resolve().parent
 GUEST_S = 240
 MEMORY_MB = 768
 
@@ -43,13 +49,13 @@ class Board:
         return out.decode(), err.decode()
 
 
-def boot(folder, kernel_folder, usbip_port, *words):
-    """Runs the guest to its end, `words` on its command line too; what it left in /out as
-    {name: bytes}."""
+def boot(folder, kernel_folder, **parameters):
+    """Runs the guest to its end; what it left in /out as {name: bytes}. The parameters are in the
+    environment of its init."""
     with socket.create_server(("127.0.0.1", 0)) as results:
-        append = ("console=ttyS0 quiet loglevel=4 nokaslr mitigations=off panic=-1 "
-                  f"USBIP_PORT={usbip_port} RESULTS_PORT={results.getsockname()[1]} "
-                  + " ".join(words))
+        words = dict(parameters, RESULTS_PORT=results.getsockname()[1])
+        append = " ".join(["console=ttyS0 quiet loglevel=4 nokaslr mitigations=off panic=-1",
+                           *(f"{name}={value}" for name, value in words.items())])
         qemu = subprocess.Popen(
             ["timeout", "-k", "5", str(GUEST_S), "qemu-system-x86_64", "-nodefaults", "-no-reboot",
              "-display", "none", "-serial", "stdio", "-m", str(MEMORY_MB), "-accel", "tcg",
@@ -88,8 +94,26 @@ def boot(folder, kernel_folder, usbip_port, *words):
     return out
 
 
-def check_steps(out, expected):
-    """Every step ended as it should: {name: exit code}."""
+def run_guest(folder, init, programs, last, **parameters):
+    """Boots `init` with these programs; its results, which are also left in build/guest/`last` to look
+    at after a failure."""
+    for program in ("qemu-system-x86_64", "tshark"):
+        if not have(program):
+            raise Missing(f"no {program} (run: scripts/packages.sh test)")
+    cache = SOURCE / "build/guest"
+    kernel_folder = kernel(cache)
+    last = cache / last
+    shutil.rmtree(last, ignore_errors=True)
+    last.mkdir()
+    initramfs(folder / "initramfs", kernel_folder, HERE / init, programs)
+    out = boot(folder, kernel_folder, **parameters)
+    for file, content in out.items():
+        (last / file).write_bytes(content)
+    return out, last
+
+
+def check_codes(out, expected):
+    """Each step's exit code; a failure shows what the step and the kernel said."""
     for name, code in expected.items():
         text = out.get(f"{name}.txt", b"").decode(errors="replace")
         was = out.get(f"{name}.code", b"nothing").decode().strip()

@@ -10,20 +10,23 @@ init.sh is what the guest does, this is what must come of it. No time is looked 
 import json
 import pathlib
 import re
-import shutil
 import subprocess
 import sys
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
-from e2e import MILLRACE, SOURCE, have, temporary_folder, validate  # noqa: E402
-from guest_image import Missing, initramfs, kernel  # noqa: E402
-from guest_run import Board, boot, check_steps  # noqa: E402
+from guest_run import Board, check_codes, run_guest
+from guest_image import Missing
 
-HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+from e2e import MILLRACE, SOURCE, temporary_folder, validate  # noqa: E402
+
 IMAGE = SOURCE / "build/arm/firmware/ports/rt1062/usb_stream_itcm.hex"
-# The doctor finds that this is no real cable; what else, check_doctor() looks at.
-STEPS = {"modules": 0, "network": 0, "attach": 0, "device": 0, "doctor": 1, "bench_in": 0,
-         "usbmon": 0, "bench_out": 0, "detach": 0, "reattach": 0, "bench_again": 0}
+
+
+def check_steps(out):
+    # The doctor finds that this is no real cable; what else, check_doctor() looks at.
+    expected = {"modules": 0, "network": 0, "attach": 0, "device": 0, "doctor": 1, "bench_in": 0,
+                "usbmon": 0, "bench_out": 0, "detach": 0, "reattach": 0, "bench_again": 0}
+    check_codes(out, expected)
 
 
 def check_device(text):
@@ -83,22 +86,11 @@ def check_capture(path, run):
 
 def main():
     image = sys.argv[4] if len(sys.argv) > 4 else IMAGE
-    for program in ("qemu-system-x86_64", "tshark"):
-        if not have(program):
-            raise Missing(f"no {program} (run: scripts/packages.sh test)")
-    cache = SOURCE / "build/guest"
-    kernel_folder = kernel(cache)
-    last = cache / "last"  # what the guest left, to look at after a failure
-    shutil.rmtree(last, ignore_errors=True)
-    last.mkdir()
     with temporary_folder() as name, Board(image) as board:
-        folder = pathlib.Path(name)
-        initramfs(folder / "initramfs", kernel_folder, HERE / "init.sh", [MILLRACE, *sys.argv[2:4]])
-        out = boot(folder, kernel_folder, board.port)
-        for file, content in out.items():
-            (last / file).write_bytes(content)
+        out, last = run_guest(pathlib.Path(name), "init.sh", [MILLRACE, *sys.argv[2:4]], "last",
+                              USBIP_PORT=board.port)
         console, _ = board.end()
-    check_steps(out, STEPS)
+    check_steps(out)
     check_device(out["device.txt"].decode())
     check_doctor(out["doctor.txt"].decode())
     run = check_bench(out["bench_in.json"], "in", 1024)

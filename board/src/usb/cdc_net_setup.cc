@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// NCM first switches the data interface off, since NCM 1.0 7.2 lets a device take its settings
-// only then; all the same Linux sends the block size after it is on, and so do we: a device that
-// refuses it there would work with no Linux. Requests whose answer changes nothing may fail.
+// NCM switches the data interface on and off first, since some devices reset it only so, and since
+// NCM 1.0 7.2 lets a device take its settings only while it is off; all the same Linux sends the
+// block size after it is on, and so do we: a device that refuses it there would work with no Linux.
+// Requests whose answer changes nothing may fail. test/guest/net_guest.py compares all of them with
+// those of a real kernel.
 #include "usb/cdc_net_setup.h"
 
 #include <fmt/format.h>
@@ -66,6 +68,7 @@ void CdcNetSetup::start(const CdcNetFunction& function, const UsbDeviceInfo& dev
   const bool is_odd = function.max_segment < (is_ecm ? kMinFrame : kEthernetFrameBytes);
   max_frame_ = is_odd ? kEthernetFrameBytes : std::min<uint32_t>(function.max_segment, kMaxFrame);
   if (is_ecm) return switch_on();
+  requests_.out(kToInterface, kSetInterface, function_.alternate, function_.data, {}, nullptr);
   set_interface(0, [this] { get_parameters(); });
 }
 
