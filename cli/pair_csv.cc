@@ -28,8 +28,8 @@ Status PairCsv::open(const std::string& path) {
     }
   }
   const std::string head =
-      "device,out_endpoint,in_endpoint,paired_by,out_submit_ns,out_end_ns,in_end_ns,"
-      "turnaround_ns\n";
+      "device,out_endpoint,in_endpoint,paired_by,out_submit_ns,out_end_ns,in_submit_ns,"
+      "in_end_ns,turnaround_ns\n";
   if (std::fwrite(head.data(), 1, head.size(), file_) != head.size()) error_ = errno;
   return Status();
 }
@@ -37,11 +37,11 @@ Status PairCsv::open(const std::string& path) {
 void PairCsv::write(const capture::Pair& pair) {
   if (file_ == nullptr || error_ != 0) return;
   char line[160];
-  const auto end =
-      fmt::format_to_n(line, sizeof line, "{}.{},{},{},{},{},{},{},{}\n",
-                       capture::bus_of(pair.device), capture::address_of(pair.device),
-                       pair.out_endpoint & 0x0f, pair.in_endpoint & 0x0f, capture::name_of(pair.by),
-                       pair.out_submit_ns, pair.out_end_ns, pair.in_end_ns, pair.turnaround_ns());
+  const auto end = fmt::format_to_n(line, sizeof line, "{}.{},{},{},{},{},{},{},{},{}\n",
+                                    capture::bus_of(pair.device), capture::address_of(pair.device),
+                                    pair.out_endpoint & 0x0f, pair.in_endpoint & 0x0f,
+                                    capture::name_of(pair.by), pair.out_submit_ns, pair.out_end_ns,
+                                    pair.in_submit_ns, pair.in_end_ns, pair.turnaround_ns());
   if (std::fwrite(line, 1, end.size, file_) != end.size) error_ = errno;
 }
 

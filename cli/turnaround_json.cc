@@ -73,6 +73,7 @@ Json to_json(const Turnaround& t, int64_t begin_ns) {
           {"shut_out", t.shut_out},
           {"unrequested", t.unrequested},
           {"reply_first", t.reply_first},
+          {"asked_late", times_json(t.asked_late)},
           {"ambiguous", t.ambiguous},
           {"of_several_transfers", t.of_several},
           {"series_ns", series_json(t.series, begin_ns)}};
@@ -193,6 +194,7 @@ Json urbs_json(const capture::UrbTotals& u) {
           {"without_submission", u.without_submission},
           {"submissions_missing", u.submissions_missing},
           {"completions_missing", u.completions_missing},
+          {"without_completion", u.without_completion},
           {"open_at_end", u.open_at_end},
           {"data_cut", u.data_cut}};
 }

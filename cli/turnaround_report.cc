@@ -128,11 +128,19 @@ std::string turnaround_table(const CaptureAnalysis& a) {
   return table.empty() ? "" : "end of OUT to end of IN, us\n" + table.text();
 }
 
-// The sixteen equal spans up to the 99th percentile, and the rest.
+// 1, 2 or 5 times a power of ten of microseconds, at least `ns`.
+int64_t round_span(int64_t ns) {
+  for (const int64_t span : {1000, 2000, 5000}) {
+    if (span >= ns) return span;
+  }
+  return 10 * round_span((ns + 9) / 10);
+}
+
+// Up to sixteen equal spans up to the 99th percentile, and the rest.
 std::string histogram(const Turnaround& t) {
-  const int64_t low = t.times.min(), high = t.times.quantile(0.99);
-  const int64_t span =
-      std::max<int64_t>(1000, (high - low) / static_cast<int64_t>(kHistogramRows) + 1);
+  const int64_t range = t.times.quantile(0.99) - t.times.min();
+  const int64_t span = round_span(range / static_cast<int64_t>(kHistogramRows - 1));
+  const int64_t low = t.times.min() / span * span;
   std::vector<uint64_t> counts(kHistogramRows + 1);
   t.times.for_each([&](int64_t from, int64_t, uint64_t count) {
     const auto index = static_cast<size_t>(std::max<int64_t>(0, from - low) / span);
@@ -170,6 +178,13 @@ std::string fates(const Turnaround& t) {
   add(t.reply_first, "answers reported before the request's end, counted as 0");
   add(t.ambiguous, "times equal requests were open, the oldest was taken");
   add(t.of_several, "requests of several transfers, counted from the last");
+  if (t.asked_late.count() != 0) {
+    out += fmt::format(
+        "; in {} the host asked for the reply (IN submitted) only after the end of the request, by "
+        "{} us (median): so much is the host's",
+        grouped(t.asked_late.count()),
+        microseconds(static_cast<double>(t.asked_late.quantile(0.5))));
+  }
   return out;
 }
 
@@ -326,8 +341,8 @@ std::string device_part(const DeviceAnalysis& device) {
   out += endpoint_table(device);
   out += endpoint_notes(device);
   if (device.losses != 0) {
-    out +=
-        row("", plural(device.losses, "loss") + " in its traffic: what was open then is left out");
+    out += row("", fmt::format("{} of losses in its traffic: what was open then is left out",
+                               plural(device.losses, "sign")));
   }
   return out;
 }

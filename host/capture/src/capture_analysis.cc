@@ -80,9 +80,9 @@ class Analyser final : public PacketSink {
       packets_.describe(transfer.device, endpoint_of(i), info.type, info.max_packet);
     }
   }
-  void abandoned(DeviceKey device, uint8_t endpoint, int64_t time_ns, bool was_refused) override {
+  void abandoned(DeviceKey device, uint8_t endpoint, int64_t time_ns, Abandoned why) override {
     DeviceTracker* tracker = tracker_of(device);
-    if (tracker != nullptr) tracker->abandoned(endpoint, time_ns, was_refused);
+    if (tracker != nullptr) tracker->abandoned(endpoint, time_ns, why);
   }
   void nak(DeviceKey device, uint8_t endpoint, int64_t) override {
     if ((endpoint & 0x0f) == 0 || !is_wanted(device)) return;

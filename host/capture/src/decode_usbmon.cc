@@ -37,6 +37,7 @@ DecodeStatus decode_usbmon(const CaptureRecord& record, UrbEvent* event) {
   event->length = order.u32(p + 32);
   event->length_known = true;
   event->may_be_unmatched = false;
+  event->may_lack_half = false;
   event->has_setup = p[14] == 0 && event->type == UrbEventType::submission &&
                      event->transfer == TransferType::control;
   if (event->has_setup) std::copy(p + 40, p + 48, event->setup.begin());

@@ -59,6 +59,7 @@ DecodeStatus decode_usbpcap(const CaptureRecord& record, UrbEvent* event) {
   event->size = std::min<size_t>(record.size - header, event->length);
   event->has_setup = false;
   event->may_be_unmatched = false;
+  event->may_lack_half = true;
   event->time_ns = record.time_ns;
   if (event->transfer == TransferType::control) {
     if (header < kHeaderBytes + 1) return DecodeStatus::bad_value;

@@ -179,7 +179,7 @@ void DeviceTracker::request(const Transfer& transfer, const FrameKey& key) {
     --unrequested_of_kind_[static_cast<size_t>(key.kind)];
     const Pair pair{
         analysis_->key, transfer.endpoint, early.in_endpoint, paired_by(key.kind, false),
-        submit_ns,      transfer.end_ns,   early.end_ns};
+        submit_ns,      transfer.end_ns,   early.end_ns,      0};
     Turnaround* result = content_result(pair.out_endpoint, pair.in_endpoint, pair.by);
     if (result != nullptr && is_wanted(pair.out_endpoint, pair.in_endpoint)) record(result, pair);
     return;
@@ -206,7 +206,7 @@ void DeviceTracker::reply(const Transfer& transfer, const FrameKey& key) {
   const Pair pair{analysis_->key,    request.out_endpoint,
                   transfer.endpoint, paired_by(key.kind, match->by_flow),
                   request.submit_ns, request.end_ns,
-                  transfer.end_ns};
+                  transfer.end_ns,   in_submit_of(transfer)};
   Turnaround* result = content_result(pair.out_endpoint, pair.in_endpoint, pair.by);
   if (result == nullptr) return;
   result->ambiguous += match->is_ambiguous ? 1 : 0;
@@ -228,9 +228,24 @@ void DeviceTracker::find_partners(uint8_t added) {
     --budget_->pairings;
     pairings_.push_back(
         std::make_unique<OrderPairing>(analysis_->key, out, in, options_->timeout_ns));
+    for (Kept& kept : kept_[endpoint_index(out)]) {
+      kept.transfer.data = kept.data.data();
+      pairings_.back()->out(kept.transfer, [](const Pair&) {});
+    }
+    kept_[endpoint_index(out)].clear();
     pairings_of_[endpoint_index(out)].push_back(pairings_.back().get());
     pairings_of_[endpoint_index(in)].push_back(pairings_.back().get());
   }
+}
+
+// An IN endpoint is known by its first data, and that already answers something.
+void DeviceTracker::keep(const Transfer& transfer) {
+  constexpr size_t kMostKept = 16, kMostBytes = 1024;
+  std::vector<Kept>& kept = kept_[endpoint_index(transfer.endpoint)];
+  if (kept.size() == kMostKept) kept.erase(kept.begin());
+  const size_t size = std::min(transfer.size, kMostBytes);
+  kept.push_back({transfer, {transfer.data, transfer.data + size}});
+  kept.back().transfer.size = size;
 }
 
 void DeviceTracker::streams(const Transfer& transfer) {
@@ -240,6 +255,7 @@ void DeviceTracker::streams(const Transfer& transfer) {
     has_data_[index] = true;
     find_partners(transfer.endpoint);
   }
+  if (!is_in(transfer.endpoint) && pairings_of_[index].empty()) keep(transfer);
   static const OrderPairing::Sink silent = [](const Pair&) {};
   // Of network traffic only the pairs by content are told as they come.
   const OrderPairing::Sink& sink = content_.empty() ? on_pair_ : silent;
@@ -252,10 +268,10 @@ void DeviceTracker::streams(const Transfer& transfer) {
   }
 }
 
-void DeviceTracker::abandoned(uint8_t address, int64_t time_ns, bool was_refused) {
+void DeviceTracker::abandoned(uint8_t address, int64_t time_ns, Abandoned why) {
   EndpointStatistics* statistics = analysis_->endpoints[endpoint_index(address)].get();
-  if (statistics != nullptr) statistics->was_abandoned(was_refused, time_ns);
-  if (!was_refused) lost();
+  if (statistics != nullptr) statistics->was_abandoned(why, time_ns);
+  if (why == Abandoned::lost) lost();
 }
 
 void DeviceTracker::nak(uint8_t address) {
@@ -272,6 +288,7 @@ void DeviceTracker::lost() {
   ++analysis_->losses;
   if (requests_ != nullptr) requests_->clear();
   for (const auto& pairing : pairings_) pairing->shut_out();
+  for (auto& kept : kept_) kept.clear();
 }
 
 void DeviceTracker::finish_content() {

@@ -29,7 +29,7 @@ class DeviceTracker {
                  bool asked_known);
   // `described` becomes true if the transfer described endpoints.
   bool completed(const Transfer& transfer, bool* described);
-  void abandoned(uint8_t endpoint, int64_t time_ns, bool was_refused);
+  void abandoned(uint8_t endpoint, int64_t time_ns, Abandoned why);
   void nak(uint8_t endpoint);
   void data_packet(uint8_t endpoint, uint64_t index);
   // Something is missing in the capture here: what is open may have been answered or not.
@@ -51,6 +51,7 @@ class DeviceTracker {
   void request(const Transfer& transfer, const FrameKey& key);
   void reply(const Transfer& transfer, const FrameKey& key);
   void streams(const Transfer& transfer);
+  void keep(const Transfer& transfer);
   void find_partners(uint8_t added);
   bool is_wanted(uint8_t out_endpoint, uint8_t in_endpoint) const;
   Turnaround* content_result(uint8_t out_endpoint, uint8_t in_endpoint, PairedBy by);
@@ -71,6 +72,12 @@ class DeviceTracker {
   std::vector<std::unique_ptr<OrderPairing>> pairings_;
   std::array<std::vector<OrderPairing*>, 32> pairings_of_;  // by endpoint_index()
   std::array<bool, 32> has_data_{};
+  // The first requests of an endpoint that no IN has answered yet.
+  struct Kept {
+    Transfer transfer;
+    std::vector<uint8_t> data;
+  };
+  std::array<std::vector<Kept>, 32> kept_;
 };
 
 }  // namespace millrace::capture

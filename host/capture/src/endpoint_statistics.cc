@@ -6,9 +6,11 @@
 namespace millrace::capture {
 
 uint64_t ntb_bytes_for(uint64_t datagrams, uint64_t bytes) {
-  const uint64_t aligned = (bytes + 3) / 4 * 4;
-  return link::kNth16Bytes + datagrams * aligned + link::kNdp16HeaderBytes +
-         (datagrams + 1) * link::kNdp16EntryBytes;
+  const auto aligned = [](uint64_t value) { return (value + 3) / 4 * 4; };
+  if (datagrams == 0) return 0;
+  constexpr uint64_t kFirst = link::kNth16Bytes + 2;
+  const uint64_t end = kFirst + (datagrams - 1) * aligned(bytes) + bytes;
+  return aligned(end) + link::kNdp16HeaderBytes + (datagrams + 1) * link::kNdp16EntryBytes;
 }
 
 void EndpointStatistics::submitted(int64_t time_ns, uint32_t asked, bool asked_known) {
@@ -66,9 +68,9 @@ void EndpointStatistics::completed(const Transfer& transfer) {
   bandwidth.add(transfer.end_ns, static_cast<double>(transfer.actual));
 }
 
-void EndpointStatistics::was_abandoned(bool was_refused, int64_t time_ns) {
+void EndpointStatistics::was_abandoned(Abandoned why, int64_t time_ns) {
   left(time_ns, 0);
-  ++(was_refused ? refused : abandoned);
+  ++(why == Abandoned::refused ? refused : abandoned);
 }
 
 void EndpointStatistics::data_packet(uint64_t index) {

@@ -75,7 +75,8 @@ void OrderPairing::in(const Transfer& transfer, const Sink& sink) {
   }
   is_open_ = false;
   if (transfers_ > 1) ++order_.of_several;
-  const Pair pair = pair_of(submit_ns_, end_ns_, transfer.end_ns, PairedBy::order);
+  Pair pair = pair_of(submit_ns_, end_ns_, transfer.end_ns, PairedBy::order);
+  pair.in_submit_ns = in_submit_of(transfer);
   order_.add(pair);
   if (!is_echo()) sink(pair);
 }
@@ -134,7 +135,8 @@ void OrderPairing::in_echo(const Transfer& transfer, const Sink& sink) {
       ++echo_.unanswered;
       continue;
     }
-    const Pair pair = pair_of(request.submit_ns, request.end_ns, transfer.end_ns, PairedBy::echo);
+    Pair pair = pair_of(request.submit_ns, request.end_ns, transfer.end_ns, PairedBy::echo);
+    pair.in_submit_ns = in_submit_of(transfer);
     echo_.add(pair);
     sink(pair);
   }

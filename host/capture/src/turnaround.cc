@@ -30,6 +30,7 @@ void Turnaround::add(const Pair& pair) {
   series.add(pair.in_end_ns, static_cast<double>(time));
   if (first_ns.size() < kPublishedPings) first_ns.push_back(time);
   if (pair.in_end_ns < pair.out_end_ns) ++reply_first;
+  if (pair.in_submit_ns > pair.out_end_ns) asked_late.add(pair.in_submit_ns - pair.out_end_ns);
 }
 
 int64_t Turnaround::median_of_first_ns() const {

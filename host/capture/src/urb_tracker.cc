@@ -81,8 +81,9 @@ void UrbTracker::submit(const UrbEvent& event) {
   Entry* entry = find(event.id, event.bus, true);
   if (entry->state == State::open) {
     const Slot& lost = slots_[entry->slot];
-    ++totals_.completions_missing;
-    sink_->abandoned(lost.device, lost.endpoint, event.time_ns, false);
+    ++(event.may_lack_half ? totals_.without_completion : totals_.completions_missing);
+    sink_->abandoned(lost.device, lost.endpoint, event.time_ns,
+                     event.may_lack_half ? Abandoned::unknown : Abandoned::lost);
     close(entry);
   }
   if (open_ == kMaxOpen) {
@@ -127,11 +128,11 @@ void UrbTracker::complete(const UrbEvent& event) {
   transfer.size = event.size;
   if (!is_open) {
     ++totals_.without_submission;
-    if (entry != nullptr) {
-      ++totals_.submissions_missing;
-      sink_->abandoned(transfer.device, transfer.endpoint, event.time_ns, false);
-    } else {
+    if (entry == nullptr) {
       find(event.id, event.bus, true);
+    } else if (!event.may_lack_half) {
+      ++totals_.submissions_missing;
+      sink_->abandoned(transfer.device, transfer.endpoint, event.time_ns, Abandoned::lost);
     }
     sink_->completed(transfer);
     return;
@@ -160,7 +161,7 @@ void UrbTracker::refuse(const UrbEvent& event) {
   Entry* entry = find(event.id, event.bus, false);
   if (entry == nullptr || entry->state != State::open) return;
   const Slot& slot = slots_[entry->slot];
-  sink_->abandoned(slot.device, slot.endpoint, event.time_ns, true);
+  sink_->abandoned(slot.device, slot.endpoint, event.time_ns, Abandoned::refused);
   close(entry);
 }
 

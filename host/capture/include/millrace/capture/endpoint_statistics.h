@@ -27,7 +27,8 @@ struct FrameStatistics {
   link::NtbSequence sequence;
 };
 
-// Bytes of an NTB16 with one table that holds `datagrams` of `bytes` each, aligned to 4.
+// Bytes of an NTB16 with one table that holds `datagrams` of `bytes` each, aligned as Linux does it:
+// what follows the Ethernet header lies at a multiple of 4.
 uint64_t ntb_bytes_for(uint64_t datagrams, uint64_t bytes);
 
 struct EndpointStatistics {
@@ -67,7 +68,7 @@ struct EndpointStatistics {
 
   void submitted(int64_t time_ns, uint32_t asked, bool asked_known);
   void completed(const Transfer& transfer);
-  void was_abandoned(bool was_refused, int64_t time_ns);
+  void was_abandoned(Abandoned why, int64_t time_ns);
   void data_packet(uint64_t index);
   void finish();
 

@@ -15,6 +15,7 @@ struct UrbTotals {
   uint64_t submissions_missing = 0;
   // URBs that were submitted again before their completion: that was dropped.
   uint64_t completions_missing = 0;
+  uint64_t without_completion = 0;  // USBPcap: it need not write them
   uint64_t open_at_end = 0;
   uint64_t untracked = 0;  // more than 16,384 under way at once
   uint64_t data_cut = 0;   // events with less data than was transferred

@@ -34,14 +34,20 @@ struct Transfer {
   uint32_t packets = 0;           // on the bus; 0: not known
 };
 
+// Why a submission has no completion.
+enum class Abandoned : uint8_t {
+  refused,  // by the host controller
+  lost,     // dropped by what captured: whatever else happened then may be missing too
+  unknown,  // the capturing program need not write it
+};
+
 class TransferSink {
  public:
   virtual ~TransferSink() = default;
   virtual void submitted(DeviceKey device, uint8_t endpoint, TransferType type, int64_t time_ns,
                          uint32_t asked, bool asked_known) = 0;
   virtual void completed(const Transfer& transfer) = 0;
-  // Its end is missing in the capture, or the host controller refused it.
-  virtual void abandoned(DeviceKey device, uint8_t endpoint, int64_t time_ns, bool was_refused) = 0;
+  virtual void abandoned(DeviceKey device, uint8_t endpoint, int64_t time_ns, Abandoned why) = 0;
 };
 
 }  // namespace millrace::capture

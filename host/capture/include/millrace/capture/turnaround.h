@@ -21,11 +21,18 @@ enum class PairedBy : uint8_t {
 };
 const char* name_of(PairedBy by);
 
+// When the host asked for this IN; 0: not known. Of packets the first try that was answered is no
+// sign of it.
+inline int64_t in_submit_of(const Transfer& transfer) {
+  return transfer.has_submission && transfer.packets == 0 ? transfer.submit_ns : 0;
+}
+
 struct Pair {
   DeviceKey device = 0;
   uint8_t out_endpoint = 0, in_endpoint = 0;
   PairedBy by = PairedBy::order;
   int64_t out_submit_ns = 0, out_end_ns = 0, in_end_ns = 0;
+  int64_t in_submit_ns = 0;  // 0: not in the capture
   // 0 where the reply was reported first: one interrupt may report both, in either order.
   int64_t turnaround_ns() const { return in_end_ns > out_end_ns ? in_end_ns - out_end_ns : 0; }
 };
@@ -39,9 +46,12 @@ struct Turnaround {
   TimeDistribution from_submit;  // submission of OUT to end of IN: what the host's program waits
   TimeSeries series;
   std::vector<int64_t> first_ns;  // of the first 300 pairs, exact
-  uint64_t reply_first = 0;       // reported before the end of the request: counted as 0
-  uint64_t ambiguous = 0;         // several equal requests were open: the oldest was taken
-  uint64_t of_several = 0;        // by order: the request took several transfers, the last counts
+  // Pairs in which the host asked for the reply only after the end of the request, and how long
+  // after: the device can have been ready all that time.
+  TimeDistribution asked_late;
+  uint64_t reply_first = 0;  // reported before the end of the request: counted as 0
+  uint64_t ambiguous = 0;    // several equal requests were open: the oldest was taken
+  uint64_t of_several = 0;   // by order: the request took several transfers, the last counts
   // Of the kind, by whatever endpoint it would have been answered.
   uint64_t requests = 0;
   uint64_t unanswered = 0;   // within the time limit

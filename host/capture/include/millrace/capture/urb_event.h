@@ -24,7 +24,9 @@ struct UrbEvent {
   int32_t status = 0;             // of a completion: 0 or a negative errno of Linux
   bool length_known = true;       // USBPcap does not tell how much an IN asked for
   bool may_be_unmatched = false;  // a stage of a control transfer whose end may be known already
-  uint32_t length = 0;            // asked for at a submission, transferred at a completion
+  // USBPcap, in older versions, writes only the half of a transfer that has data.
+  bool may_lack_half = false;
+  uint32_t length = 0;  // asked for at a submission, transferred at a completion
   bool has_setup = false;
   std::array<uint8_t, 8> setup{};
   const uint8_t* data = nullptr;
