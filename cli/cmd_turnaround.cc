@@ -14,9 +14,11 @@
 #include "cli/print.h"
 #include "cli/result_json.h"
 #include "cli/terminal.h"
+#include "cli/turnaround_live.h"
 #include "cli/turnaround_report.h"
 #include "cli/values.h"
 #include "millrace/capture/capture_analysis.h"
+#include "millrace/capture/live.h"
 
 namespace millrace::cli {
 
@@ -33,6 +35,7 @@ struct Options {
   TurnaroundView view;
   capture::AnalysisOptions analysis;
   OutputOptions outputs;
+  LiveRun live;
 };
 
 // B.D as in Wireshark's addresses and `lsusb`.
@@ -74,13 +77,14 @@ Status check_files_apart(const Options& options) {
   return Status();
 }
 
-int fail_input(const Error& error) {
+int fail_input(const Error& error, const std::string& name) {
   const int code = fail(error);
-  // A file is no device: what cannot be read is a name that cannot be right.
-  return code == kGone ? kUsage : code;
+  // A file is no device: what cannot be read is a name that cannot be right. A bus is.
+  return code == kGone && !LiveRun::is_live(name) ? kUsage : code;
 }
 
 int code_of(const CaptureAnalysis& analysis) {
+  if (interrupted()) return kInterrupted;
   if (analysis.error) {
     return analysis.error->code == ErrorCode::interrupted ? kInterrupted : kFailed;
   }
@@ -117,27 +121,50 @@ Status usable(const CaptureAnalysis& a, const Options& options) {
   return Error{ErrorCode::usage, fmt::format("{}: {} (was anything captured?)", name, why)};
 }
 
-int report(const Options& options, const CaptureAnalysis& analysis, const Invocation& invocation) {
-  if (const Status sense = usable(analysis, options); !sense) return fail_input(sense.error());
+// The pings as this program saw them: the turnaround and what the host adds to it.
+std::string ping_report(const capture::PingResult& pings) {
+  const auto us = [&](double share) {
+    return microseconds(static_cast<double>(pings.rtt.quantile(share)));
+  };
+  std::string out = fmt::format(
+      "pings          {} sent, {} answered, round trip p50 {}, p99 {}, max "
+      "{} us\n",
+      grouped(pings.sent), grouped(pings.answered), us(0.5), us(0.99), us(1));
+  if (!pings.trouble.empty()) out += printable(pings.trouble) + '\n';
+  return out;
+}
+
+int report(const Options& options, const CaptureAnalysis& analysis,
+           const std::optional<capture::PingResult>& pings, const Invocation& invocation) {
+  if (const Status sense = usable(analysis, options); !sense)
+    return fail_input(sense.error(), options.view.name);
   std::FILE* out = report_file(options.outputs);
   print(out, "{}", turnaround_report(analysis, options.view, Colour(out)));
+  if (pings) print(out, "\n{}", ping_report(*pings));
   const int code = code_of(analysis);
   Json document = result_document("turnaround", invocation);
   document["source"] = options.view.name;
   add_turnaround_json(analysis, &document);
+  if (pings) document["pings"] = pings_json(*pings);
   OutputOptions json_only = options.outputs;
   json_only.csv.clear();
   const Status written = write_outputs(json_only, document);
   return written ? code : worse(code, fail_output(written.error()));
 }
 
-int run(Options options, const Invocation& invocation) {
+int run(Options& options, const Invocation& invocation) {
   if (const Status apart = check_files_apart(options); !apart) return fail_output(apart.error());
+  if (const Status sense = options.live.check(options.view.name); !sense) {
+    return fail_input(sense.error(), options.view.name);
+  }
   if (const Status writable = check_outputs(options.outputs); !writable) {
     return fail_output(writable.error());
   }
-  Result<std::unique_ptr<ByteSource>> source = capture::open_capture(options.view.name);
-  if (!source) return fail_input(source.error());
+  catch_interrupt();
+  Result<std::unique_ptr<ByteSource>> source = LiveRun::is_live(options.view.name)
+                                                   ? options.live.open(options.view.name)
+                                                   : capture::open_capture(options.view.name);
+  if (!source) return fail_input(source.error(), options.view.name);
   PairCsv csv;
   if (!options.outputs.csv.empty()) {
     if (const Status opened = csv.open(options.outputs.csv); !opened) {
@@ -145,14 +172,16 @@ int run(Options options, const Invocation& invocation) {
     }
     options.analysis.on_pair = [&csv](const capture::Pair& pair) { csv.write(pair); };
   }
-  catch_interrupt();
   options.analysis.keep_going = [] { return !interrupted(); };
   const Result<std::unique_ptr<CaptureAnalysis>> analysis =
       capture::analyse(source->get(), printable(options.view.name), options.analysis);
-  if (!analysis) return fail_input(analysis.error());
-  const int code = report(options, **analysis, invocation);
-  const Status closed = csv.close();
-  return closed ? code : worse(code, fail_output(closed.error()));
+  if (!analysis) return fail_input(analysis.error(), options.view.name);
+  const Status saved = options.live.close();
+  int code = report(options, **analysis, options.live.pings(), invocation);
+  for (const Status& closed : {saved, csv.close()}) {
+    if (!closed) code = worse(code, fail_output(closed.error()));
+  }
+  return code;
 }
 
 }  // namespace
@@ -166,13 +195,15 @@ void add_turnaround(Command parent, const Program& program) {
       "  millrace turnaround usb.pcapng\n"
       "  millrace turnaround usb.pcap --device 1.5 --out 2 --in 2 --json result.json\n"
       "  zcat usb.pcap.gz | millrace turnaround - --csv pairs.csv\n"
+      "  millrace turnaround usbmon1 --ping 300 --to 192.168.7.1 --save pings.pcapng\n"
       "Reads pcap and pcapng with usbmon (189, 220), USBPcap (249) or packets of a bus analyser\n"
       "(288, 293, 294, 295), and the text of usbmon. Turnaround is the time from the end of an "
       "OUT\n"
       "transfer to the end of the IN transfer that answers it, in us; the first figure is the\n"
       "median of the first 300 pairs. Exit code 1 if nothing is answered or the file is damaged.");
-  command.positional("CAPTURE", "A file, or - for standard input", ValueKind::file, true,
-                     &options->view.name);
+  command.positional("CAPTURE",
+                     "A file, - for standard input, or usbmonN to capture bus N (usbmon0: all) now",
+                     ValueKind::file, true, &options->view.name);
   command.option("--device", "BUS.ADDRESS", "This device alone (1.5)", ValueKind::text,
                  [&a](const std::string& text) { return parse_device(text, &a.device); });
   command.option("--out", "ENDPOINT", "Requests of this OUT endpoint alone", ValueKind::text,
@@ -191,6 +222,7 @@ void add_turnaround(Command parent, const Program& program) {
   add_json_option(command, &options->outputs);
   command.text("--csv", "FILE", "Write every pair as a line of CSV; - is stdout", ValueKind::file,
                &options->outputs.csv);
+  options->live.add_options(command);
   command.action([options, &program] { return run(*options, program.invocation); });
 }
 

@@ -217,6 +217,13 @@ Json packets_json(const capture::PacketTotals& p) {
 
 }  // namespace
 
+Json pings_json(const capture::PingResult& pings) {
+  return {{"address", pings.address},
+          {"sent", pings.sent},
+          {"answered", pings.answered},
+          {"rtt", times_json(pings.rtt)}};
+}
+
 void add_turnaround_json(const CaptureAnalysis& a, Json* document) {
   Json& d = *document;
   d["capture"] = capture_json(a);

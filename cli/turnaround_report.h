@@ -7,6 +7,7 @@
 #include "cli/json.h"
 #include "cli/terminal.h"
 #include "millrace/capture/capture_analysis.h"
+#include "millrace/capture/pinger.h"
 
 namespace millrace::cli {
 
@@ -19,6 +20,8 @@ std::string turnaround_report(const capture::CaptureAnalysis& analysis, const Tu
                               const Colour& colour);
 // The members of the result file.
 void add_turnaround_json(const capture::CaptureAnalysis& analysis, Json* document);
+
+Json pings_json(const capture::PingResult& pings);
 
 std::string device_name(capture::DeviceKey key);  // 1.5: bus and address
 std::string endpoint_name(uint8_t endpoint);      // OUT 2, IN 2

@@ -58,10 +58,17 @@ step network network
 guest_usbmon /dev/usbmon0 /out/usbmon.pcap >/out/usbmon.txt 2>&1 &
 usbmon=$!
 until_true test -s /out/usbmon.txt
+millrace turnaround usbmon0 --json /out/turnaround.json --csv /out/pairs.csv \
+  --save /out/live.pcapng >/out/turnaround.txt 2>&1 &
+turnaround=$!
+until_true test -s /out/live.pcapng
 step attach attach
 step device device
 step doctor millrace doctor $TTY
 step bench_in bench bench_in 1Ki in
+kill -INT $turnaround
+wait $turnaround
+echo $? >/out/turnaround.code
 kill $usbmon
 wait $usbmon
 echo $? >/out/usbmon.code

@@ -103,7 +103,7 @@ def boot(folder, kernel_folder, usbip_port):
 def check_steps(out):
     # The doctor finds that this is no real cable; what else, check_doctor() looks at.
     expected = {"modules": 0, "network": 0, "attach": 0, "device": 0, "doctor": 1, "bench_in": 0,
-                "usbmon": 0, "bench_out": 0, "detach": 0, "reattach": 0, "bench_again": 0}
+                "usbmon": 0, "turnaround": 130, "bench_out": 0, "detach": 0, "reattach": 0, "bench_again": 0}
     for name, code in expected.items():
         text = out.get(f"{name}.txt", b"").decode(errors="replace")
         was = out.get(f"{name}.code", b"nothing").decode().strip()
@@ -166,6 +166,27 @@ def check_capture(path, run):
     print(f"usbmon: {len(rows)} events, {moved} bytes in")
 
 
+def check_turnaround(last):
+    """Captured live by the program itself, and by another one beside it: the same pairs."""
+    live = validate(json.loads((last / "turnaround.json").read_text()))
+    assert live["capture"]["dropped"] == 0 and live["capture"]["damage"] == "", live["capture"]
+    device = live["devices"][0]
+    assert (device["vid"], device["driver"]) == (0x16C0, "cdc_acm"), device
+    assert live["turnaround"]["paired_by"] == "order", live["turnaround"]
+    seen = []
+    for name in ("live.pcapng", "usbmon.pcap"):
+        target = last / f"{name}.csv"
+        subprocess.run([MILLRACE, "turnaround", last / name, "--csv", target], check=True,
+                       stdout=subprocess.DEVNULL, timeout=DEADLINE_S)
+        seen.append(target.read_text())
+    assert seen[0] == (last / "pairs.csv").read_text(), "live and saved differ"
+    # The other program began before and ended later: its pairs hold those of the live one.
+    missing = set(seen[0].splitlines()) - set(seen[1].splitlines())
+    assert not missing, missing
+    print(f"turnaround: {live['turnaround']['pairs']} pairs, "
+          f"{live['turnaround']['median_ns'] / 1000:g} us")
+
+
 def main():
     image = sys.argv[4] if len(sys.argv) > 4 else IMAGE
     for program in ("qemu-system-x86_64", "tshark"):
@@ -190,6 +211,7 @@ def main():
     check_bench(out["bench_out.json"], "out", 256)
     check_bench(out["bench_again.json"], "in", 256)
     check_capture(last / "usbmon.pcap", run)
+    check_turnaround(last)
     # The firmware saw two plugs: enumerated by the board's host, then configured by the guest.
     if image == IMAGE:
         events = re.findall(r"usb: (detached|configured)", console)

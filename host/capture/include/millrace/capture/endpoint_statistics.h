@@ -27,8 +27,8 @@ struct FrameStatistics {
   link::NtbSequence sequence;
 };
 
-// Bytes of an NTB16 with one table that holds `datagrams` of `bytes` each, aligned as Linux does it:
-// what follows the Ethernet header lies at a multiple of 4.
+// Bytes of an NTB16 with one table that holds `datagrams` of `bytes` each, aligned as Linux does
+// it: what follows the Ethernet header lies at a multiple of 4.
 uint64_t ntb_bytes_for(uint64_t datagrams, uint64_t bytes);
 
 struct EndpointStatistics {
