@@ -24,6 +24,7 @@ constexpr size_t kWidth = 100;
 constexpr size_t kKeyWidth = 15;
 constexpr size_t kHistogramRows = 16;
 constexpr size_t kBarWidth = 50;
+constexpr uint64_t kPairsForHistogram = 8;
 constexpr size_t kTablesShown = 8;
 
 std::string row(const std::string& key, const std::string& value) {
@@ -358,7 +359,7 @@ std::string turnaround_report(const CaptureAnalysis& a, const TurnaroundView& vi
     out += colour.good(wrap(headline(*device, *first), kWidth, 2)) + '\n';
     out += '\n' + turnaround_table(a);
     out += row(capture::name_of(first->by), fates(*first));
-    out += '\n' + histogram(*first);
+    if (first->times.count() >= kPairsForHistogram) out += "\n" + histogram(*first);
   } else {
     out +=
         colour.bad("no turnaround: no IN transfer answers an OUT transfer in this capture") + '\n';

@@ -5,6 +5,7 @@ A scene is a list of (kind, endpoint, submit_us, end_us, data, asked): transfers
 bus 1. The writers turn it into a file; nothing here is shared with the program that is tested.
 """
 import struct
+import subprocess
 
 BUS, DEVICE = 1, 5
 START_US = 1_700_000_000_000_000
@@ -158,3 +159,25 @@ def packets(scene):
             out.append((time + 0.5, b"\xd2"))
             time += 0.75
     return out
+
+
+# --- a second opinion -------------------------------------------------------------------------
+
+def pairs_by_tshark(path):
+    """(end of the last OUT, end of the first IN with data after it), in ns."""
+    done = subprocess.run(
+        ["tshark", "-r", path, "-Y", "usb.transfer_type == 3 && usb.urb_type == 'C' && "
+         "usb.urb_status == 0 && usb.urb_len > 0", "-T", "fields", "-e", "frame.time_epoch",
+         "-e", "usb.endpoint_address"], capture_output=True, text=True, check=True,
+        timeout=100)
+    found, out_end = [], None
+    for line in done.stdout.splitlines():
+        time, endpoint = line.split("\t")
+        seconds, _, part = time.partition(".")
+        ns = int(seconds) * 10**9 + int(part.ljust(9, "0"))
+        if int(endpoint, 0) & 0x80 == 0:
+            out_end = ns
+        elif out_end is not None:
+            found.append((out_end, ns))
+            out_end = None
+    return found

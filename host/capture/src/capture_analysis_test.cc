@@ -192,6 +192,21 @@ TEST(Turnaround, DialogueIsPairedByOrderFromTheLastTransferOfTheRequest) {
   EXPECT_EQ(t.asked_late.max(), 20 * kUs);
 }
 
+TEST(Turnaround, DataThatLetsARequestGoIsNoAnswerToIt) {
+  std::vector<TestRecord> records;
+  // The host acknowledges at once what came, and gets the next 90 us after the request's end.
+  for (int64_t at = 0; at <= 1000; at += 100) {
+    add_transfer(&records, 1, 0x83, at + 1, at + 70, Bytes(512), 512);
+    if (at < 1000) add_transfer(&records, 2, 0x03, at + 70, at + 80, {6});
+  }
+  const auto analysis = analyse_records(records);
+  const Turnaround& t = first_turnaround(*analysis);
+  EXPECT_EQ(t.reply_first, 0u);
+  EXPECT_EQ(t.times.count(), 10u);
+  EXPECT_EQ(t.times.min(), 90 * kUs);
+  EXPECT_EQ(t.times.max(), 90 * kUs);
+}
+
 TEST(Turnaround, EndpointsCanBeChosen) {
   std::vector<TestRecord> records = pings(3);
   AnalysisOptions options;

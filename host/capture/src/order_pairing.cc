@@ -8,6 +8,13 @@
 #include <cstring>
 
 namespace millrace::capture {
+namespace {
+
+// Ends further apart were not reported by one interrupt: data that came so long before the end of
+// a request does not answer it.
+constexpr int64_t kOneInterruptNs = 100'000;
+
+}  // namespace
 
 OrderPairing::OrderPairing(DeviceKey device, uint8_t out_endpoint, uint8_t in_endpoint,
                            int64_t timeout_ns)
@@ -35,7 +42,8 @@ Pair OrderPairing::pair_of(int64_t submit_ns, int64_t end_ns, int64_t reply_ns, 
 void OrderPairing::out(const Transfer& transfer, const Sink& sink) {
   if (transfer.actual == 0) return;
   out_echo(transfer);
-  if (has_early_ && !is_open_ && early_ns_ >= transfer.submit_ns && transfer.has_submission) {
+  if (has_early_ && !is_open_ && transfer.has_submission && early_ns_ > transfer.submit_ns &&
+      transfer.end_ns - early_ns_ < kOneInterruptNs) {
     // The answer was reported before the end of what it answers.
     ++order_.requests;
     const Pair pair = pair_of(transfer.submit_ns, transfer.end_ns, early_ns_, PairedBy::order);
