@@ -16,6 +16,7 @@ struct Program {
 void add_ports(Command parent, const Program& program);
 void add_doctor(Command parent, const Program& program);
 void add_serial(Command parent, const Program& program);
+void add_turnaround(Command parent, const Program& program);
 void add_device(Command parent, const Program& program);
 void add_board(Command parent, const Program& program);
 void add_completion(Command parent, const Program& program);
