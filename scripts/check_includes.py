@@ -18,6 +18,7 @@ ARROWS = {
     "firmware/app": ["millrace/link/", "firmware/port/"],
     "firmware/ports": ["millrace/link/", "firmware/port/", "firmware/app/"],
     "host": ["millrace/link/"],
+    "profile": ["millrace/link/", "samples/", "elf/", "attribution/", "output/", "footprint/"],
     "board/src/core": [],
     "board/src/memory": ["core/"],
     "board/src/cpu": ["core/", "memory/"],
@@ -28,7 +29,8 @@ ARROWS = {
     "board/src/board": ["core/", "memory/", "cpu/", "devices/", "usb/", "millrace/board/"],
     "board/src/gdb": ["core/", "memory/", "millrace/board/"],
     "board/include": [],
-    "cli": ["millrace/host/", "millrace/link/", "millrace/board/", "firmware/ports/pc/"],
+    "cli": ["millrace/host/", "millrace/link/", "millrace/board/", "millrace/profile/",
+            "firmware/ports/pc/"],
     "bench": ["millrace/", "firmware/", "host/", "cli/", "core/", "memory/", "cpu/", "image/"],
     "test": ["millrace/", "firmware/", "host/", "cli/", "core/", "memory/", "cpu/", "image/",
              "usb/"],
@@ -37,7 +39,7 @@ ARROWS = {
 # and the board of the debugger's tests.
 TEST_EXTRA = ["firmware/ports/pc/", "gdb/", "gtest/", "gmock/"]
 OURS = re.compile(r"^(core|memory|cpu|devices|usb|image|trace|gdb|millrace|link|firmware|board|host|profile|record|report|cli|bench|test)/")
-OWN_HEADERS = {"link": "millrace/link/", "host": "millrace/host/", "board/include": "millrace/board/",
+OWN_HEADERS = {"link": "millrace/link/", "host": "millrace/host/", "profile": "millrace/profile/", "board/include": "millrace/board/",
                "board/src/core": "core/", "board/src/memory": "memory/", "board/src/cpu": "cpu/",
                "board/src/image": "image/", "board/src/gdb": "gdb/",
                "board/src/devices": "devices/", "board/src/usb": "usb/",
