@@ -16,3 +16,4 @@ echo "load average before: $(cut -d ' ' -f 1-3 /proc/loadavg 2>/dev/null || echo
 "$build/bench/board_speed" "$rounds"
 "$build/bench/board_image_speed" "$rounds"
 "$build/bench/usb_ceiling" -n "$rounds"
+"$build/bench/symbolise" "$rounds"
