@@ -40,6 +40,21 @@ std::string head(const std::string& text, size_t width) {
   return columns_of(text) <= width ? text : text.substr(0, width - 2) + "..";
 }
 
+// Without parameters and anonymous namespaces; files have the whole name.
+std::string short_name(std::string name, size_t width) {
+  static constexpr std::string_view kAnonymous = "(anonymous namespace)::";
+  for (size_t at = name.find(kAnonymous); at != std::string::npos; at = name.find(kAnonymous)) {
+    name.erase(at, kAnonymous.size());
+  }
+  const size_t bracket = name.find('(');
+  const size_t suffix = name.find(" [");
+  std::string end = suffix == std::string::npos ? "" : name.substr(suffix);
+  const bool is_operator = name.find("operator(") != std::string::npos;
+  if (bracket != std::string::npos && bracket > 0 && !is_operator) name.resize(bracket);
+  if (suffix == std::string::npos || suffix > name.size()) name += end;
+  return head(name, width);
+}
+
 std::string percent(double share) { return fmt::format("{:.1f}", share * 100); }
 
 std::string interval(const Profile& profile, uint64_t weight) {
@@ -94,7 +109,7 @@ Table function_table(const Profile& profile, size_t top, bool is_full) {
   Table table(headings(profile, names));
   for (size_t i = 0; i < std::min(top, profile.functions.size()); ++i) {
     const FunctionRow& one = profile.functions[i];
-    std::vector<std::string> cells = {is_full ? one.name : head(one.name, kFunctionWidth),
+    std::vector<std::string> cells = {is_full ? one.name : short_name(one.name, kFunctionWidth),
                                       one.memory, grouped(one.size), grouped(one.lines_executed)};
     if (is_full) cells.insert(cells.begin() + 1, {one.file, one.library});
     const std::vector<std::string> more = figures(profile, one);
@@ -113,7 +128,7 @@ std::string line_table(const Profile& profile, size_t top) {
   Table table(headings(profile, {"<line", "<in"}));
   for (size_t i = 0; i < std::min(top, profile.lines.size()); ++i) {
     const profile::SourceLineRow& one = profile.lines[i];
-    std::vector<std::string> cells = {place(one.file, one.line), head(one.function, 30)};
+    std::vector<std::string> cells = {place(one.file, one.line), short_name(one.function, 30)};
     const std::vector<std::string> more = figures(profile, one);
     cells.insert(cells.end(), more.begin(), more.end());
     table.add(cells);
@@ -126,7 +141,7 @@ std::string inline_table(const Profile& profile, size_t top) {
   Table table({"<inlined function", "places", "itself %", "with what it inlines %"});
   for (size_t i = 0; i < std::min(top, profile.inlines.size()); ++i) {
     const profile::InlineRow& one = profile.inlines[i];
-    table.add({head(one.name, 50), grouped(one.places), percent(profile.share(one.self)),
+    table.add({short_name(one.name, 50), grouped(one.places), percent(profile.share(one.self)),
                percent(profile.share(one.total))});
   }
   return '\n' + table.text();
@@ -154,7 +169,7 @@ std::string caller_table(const Profile& profile, size_t top) {
   Table table({"<function", "<called from", "<at", "busy %"});
   for (size_t i = 0; i < std::min(top, profile.callers.size()); ++i) {
     const profile::CallerRow& one = profile.callers[i];
-    table.add({head(one.callee, 28), head(one.caller, 28), place(one.file, one.line),
+    table.add({short_name(one.callee, 28), short_name(one.caller, 28), place(one.file, one.line),
                percent(profile.share(one.weight))});
   }
   return out + '\n' + table.text();
@@ -271,12 +286,12 @@ std::string diff_report(const profile::ProfileDiff& diff, size_t top) {
     const auto figure = [&](double share, const std::optional<double>& count) {
       return has_cycles ? grouped(static_cast<uint64_t>(*count + 0.5)) : percent(share);
     };
-    table.add({head(one.name, kFunctionWidth), before == after ? before : before + " -> " + after,
-               figure(one.share_before, one.cycles_before),
-               figure(one.share_after, one.cycles_after),
-               has_cycles ? fmt::format("{:+.0f}", one.change())
-                          : fmt::format("{:+.1f}", one.change() * 100),
-               one.is_significant ? "*" : ""});
+    table.add(
+        {short_name(one.name, kFunctionWidth), before == after ? before : before + " -> " + after,
+         figure(one.share_before, one.cycles_before), figure(one.share_after, one.cycles_after),
+         has_cycles ? fmt::format("{:+.0f}", one.change())
+                    : fmt::format("{:+.1f}", one.change() * 100),
+         one.is_significant ? "*" : ""});
   }
   return out + '\n' + table.text();
 }
