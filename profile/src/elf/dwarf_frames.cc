@@ -15,7 +15,7 @@ namespace {
 
 constexpr size_t kMaxEntries = size_t{4} << 20;
 constexpr uint8_t kPointerAbsolute = 0x00, kPointerUdata4 = 0x03, kPointerSdata4 = 0x0B;
-constexpr uint8_t kPointerRelative = 0x10, kPointerOmitted = 0xFF;
+constexpr uint8_t kPointerRelative = 0x10;
 
 bool is_read(uint8_t encoding) {
   const uint8_t form = encoding & 0x0Fu, base = encoding & 0x70u;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // A trace of the virtual board (spec/trace.md) as weighted samples. The weights are cycles and
-// exact, not estimates. What a block took without its instruction misses is spread evenly over its
-// halfwords: a trace does not say more, and a block is a handful of instructions. An instruction
-// miss goes to the first address of the block in the line that was waited for, as a sampler would
-// have seen it.
+// exact, not estimates. A block's issue cycles are spread evenly over its halfwords: a trace does
+// not say more, and a block is a handful of instructions. What it took beyond them goes to its end:
+// what waits is what uses a value, and WFI ends a block. An instruction miss goes to the first
+// address of the block in the line that was waited for, as a sampler would have seen it.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -22,10 +22,12 @@ constexpr uint64_t kMaxBlockHalfwords = 4096;
 struct Block {
   uint32_t address = 0;
   uint32_t halfwords = 1;
+  uint64_t issue = 0;  // cycles
 };
 
 struct Cost {
-  uint64_t cycles = 0;      // without instruction misses
+  uint64_t issued = 0;
+  uint64_t waited = 0;      // without instruction misses
   uint64_t data_stall = 0;  // of these
 };
 
@@ -100,10 +102,14 @@ class Importer {
     if (current_ == UINT32_MAX) return;
     const uint64_t paid = std::min(delta, fetch_owed_);  // counted with its line already
     fetch_owed_ -= paid;
-    const uint64_t data = std::min(delta - paid, data_owed_);
+    const uint64_t issued = std::min(delta - paid, issue_left_);
+    issue_left_ -= issued;
+    const uint64_t waited = delta - paid - issued;
+    const uint64_t data = std::min(waited, data_owed_);
     data_owed_ -= data;
     Cost& cost = costs_[{current_, 0, exception()}];
-    cost.cycles += delta - paid;
+    cost.issued += issued;
+    cost.waited += waited;
     cost.data_stall += data;
   }
 
@@ -111,6 +117,7 @@ class Importer {
 
   void enter(uint32_t block) {
     current_ = block;
+    issue_left_ = blocks_[block].issue;
     sleeping_ = false;
   }
 
@@ -132,7 +139,7 @@ class Importer {
         }
         if (blocks_.size() == kMaxBlocks) return "more blocks than are read";
         spend(delta);
-        blocks_.push_back({static_cast<uint32_t>(value * 2), static_cast<uint32_t>(a)});
+        blocks_.push_back({static_cast<uint32_t>(value * 2), static_cast<uint32_t>(a), c});
         enter(static_cast<uint32_t>(blocks_.size() - 1));
         return {};
       case 2:
@@ -197,15 +204,15 @@ class Importer {
     bool fits = put(kPcSleeping, 0, asleep_, 0, out);
     for (const auto& [key, cost] : costs_) {
       const Block& block = blocks_[key.first];
-      const auto part = [&](uint64_t total, uint32_t i) {
-        const uint64_t quotient = total / block.halfwords, rest = total % block.halfwords;
-        return quotient * i + rest * i / block.halfwords;
+      const auto up_to = [&, total = cost.issued](uint32_t i) {
+        return total / block.halfwords * i + total % block.halfwords * i / block.halfwords;
       };
       for (uint32_t i = 0; i < block.halfwords; ++i) {
-        fits = put(block.address + 2 * i, key.exception,
-                   part(cost.cycles, i + 1) - part(cost.cycles, i),
-                   part(cost.data_stall, i + 1) - part(cost.data_stall, i), out) &&
-               fits;
+        const bool is_last = i + 1 == block.halfwords;
+        const uint64_t weight = up_to(i + 1) - up_to(i) + (is_last ? cost.waited : 0);
+        fits =
+            put(block.address + 2 * i, key.exception, weight, is_last ? cost.data_stall : 0, out) &&
+            fits;
       }
     }
     for (const auto& [key, stall] : fetch_) {
@@ -227,7 +234,7 @@ class Importer {
   std::vector<Block> blocks_;
   uint32_t current_ = UINT32_MAX;
   uint32_t last_line_ = 0;
-  uint64_t fetch_owed_ = 0, data_owed_ = 0;
+  uint64_t fetch_owed_ = 0, data_owed_ = 0, issue_left_ = 0;
   uint64_t asleep_ = 0, run_cycles_ = 0;
   bool sleeping_ = false;
   std::vector<uint16_t> exceptions_;
