@@ -19,6 +19,8 @@ void add_serial(Command parent, const Program& program);
 void add_turnaround(Command parent, const Program& program);
 void add_device(Command parent, const Program& program);
 void add_board(Command parent, const Program& program);
+void add_profile(Command parent, const Program& program);
+void add_memory(Command parent, const Program& program);
 void add_completion(Command parent, const Program& program);
 
 // The parts of `serial`.
