@@ -23,12 +23,8 @@ Status UsbRun::start(const UsbOptions& options, board::Board& board, std::FILE* 
       return Status();
     }
     return Error{ErrorCode::usage,
-<<<<<<< HEAD
-                 "--pcap and --usb-at need a USB host (add --usb host, --usb pty or --usb tap)"};
-=======
-                 "--pcap, --pcap-packets and --usb-at need a USB host (add --usb host or --usb "
-                 "pty)"};
->>>>>>> main
+                 "--pcap, --pcap-packets and --usb-at need a USB host (add --usb host, --usb pty or "
+                 "--usb tap)"};
   }
   if (options.place == UsbOptions::Place::usbip && !options.events.empty()) {
     return Error{ErrorCode::usage,
@@ -146,6 +142,9 @@ std::string UsbRun::network_summary() const {
           "device dropped\n",
           counts.bad_in, counts.sequence_gaps, counts.errors, counts.dropped_out);
     }
+  }
+  if (port.is_offered() && !port.is_configured()) {
+    text += fmt::format("USB: network: {}\n", printable(port.problem()));
   }
   if (tap_ != nullptr) {
     const TapCounts& tap = tap_->counts();

@@ -43,12 +43,9 @@ class UsbRun {
   host::Status finish();
 
  private:
-<<<<<<< HEAD
   std::string network_summary() const;
   Json network_json() const;
-=======
   host::Status open_captures(const UsbOptions& options, board::UsbHostOptions* host);
->>>>>>> main
   host::Status serve(const UsbOptions& options, const board::UsbHostOptions& host,
                      board::Board& board, std::FILE* report);
 
