@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "memory/bytes.h"
+#include "core/bytes.h"
 #include "millrace/board/board.h"
 
 namespace millrace::board {

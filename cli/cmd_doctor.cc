@@ -7,6 +7,7 @@
 #include "cli/exit_code.h"
 #include "cli/link_options.h"
 #include "cli/outputs.h"
+#include "cli/pc_endpoint.h"
 #include "cli/print.h"
 #include "cli/result_json.h"
 #include "cli/table.h"
@@ -33,16 +34,55 @@ struct Options {
   std::string root;
 };
 
+bool is_simulated(const std::string& name) {
+  return name.rfind("pc:", 0) == 0 || name.rfind("board:", 0) == 0;
+}
+
+// A device inside this program has no driver, cable or permission. What can be wrong with it is its
+// name and, of firmware, that it has no serial port.
+Result<std::vector<DoctorReport>> examine_simulated(const std::string& name) {
+  const bool is_board = name.rfind("board:", 0) == 0;
+  Result<std::unique_ptr<host::Endpoint>> endpoint = host::make_endpoint(name, endpoint_schemes());
+  if (!endpoint) return endpoint.error();
+  DoctorReport report;
+  report.port.path = name;
+  report.findings.push_back(
+      {"simulated", Severity::note,
+       is_board ? "firmware on the virtual board, in virtual time: figures are predictions, and no "
+                  "driver, hub or other program of this machine takes part"
+                : "a measuring device inside this program, behind a PTY: figures say nothing about "
+                  "USB, and there is no driver, cable or permission to look at",
+       ""});
+  if (!is_board && name.find('?') != std::string::npos) {
+    report.findings.push_back({"faults", Severity::note,
+                               "its stream is damaged on purpose: " + name.substr(4),
+                               "leave out what stands behind the question mark"});
+  }
+  Result<std::unique_ptr<host::Transport>> port = (*endpoint)->open({});
+  if (port) {
+    const PortIdentity identity = (*port)->identity();
+    port->reset();
+    report.port = identity;
+    report.findings.push_back(
+        {"exists", Severity::ok,
+         identity.is_usb
+             ? fmt::format("it enumerates as {:04x}:{:04x} {} at {:g} Mbit/s", identity.vid,
+                           identity.pid, identity.description, identity.usb_speed_mbit)
+             : fmt::format("its port {} can be opened", identity.path),
+         ""});
+  } else {
+    report.findings.push_back({"exists", Severity::problem, port.error().message, ""});
+  }
+  const host::Status finished = (*endpoint)->finish();
+  if (!finished) return finished.error();
+  return std::vector<DoctorReport>{report};
+}
+
 // usb: and serial: names to the path that the port has now.
 Result<std::string> path_of(const std::string& name, const std::string& root) {
-  if (name.rfind("pc:", 0) == 0) {
-    return Error{ErrorCode::usage,
-                 name +
-                     ": the device on this machine has no driver or cable to examine (give a "
-                     "real port)"};
-  }
   if (!name.empty()) {
-    const Result<std::unique_ptr<host::Endpoint>> named = host::make_endpoint(name, {});
+    const Result<std::unique_ptr<host::Endpoint>> named =
+        host::make_endpoint(name, endpoint_schemes());
     if (!named && named.error().code == ErrorCode::usage) return named.error();
   }
   const bool by_usb = name.rfind("usb:", 0) == 0;
@@ -88,12 +128,17 @@ void print_report(std::FILE* out, const DoctorReport& report, const Colour& colo
   }
 }
 
+Result<std::vector<DoctorReport>> examine(const Options& options) {
+  if (is_simulated(options.port)) return examine_simulated(options.port);
+  const Result<std::string> path = path_of(options.port, options.root);
+  if (!path) return path.error();
+  return host::examine(path.value(), options.root);
+}
+
 int run(const Options& options, const Invocation& invocation) {
   const host::Status writable = check_outputs(options.outputs);
   if (!writable) return fail_output(writable.error());
-  const Result<std::string> path = path_of(options.port, options.root);
-  if (!path) return fail(path.error());
-  const Result<std::vector<DoctorReport>> reports = host::examine(path.value(), options.root);
+  const Result<std::vector<DoctorReport>> reports = examine(options);
   if (!reports) return fail(reports.error());
   std::FILE* out = report_file(options.outputs);
   const Colour colour(out);

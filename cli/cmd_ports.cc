@@ -4,6 +4,7 @@
 #include "cli/commands.h"
 #include "cli/exit_code.h"
 #include "cli/outputs.h"
+#include "cli/pc_endpoint.h"
 #include "cli/print.h"
 #include "cli/result_json.h"
 #include "cli/table.h"
@@ -62,6 +63,7 @@ int run(const Options& options, const Invocation& invocation) {
   } else {
     print(out, "{}", table_of(ports.value()));
   }
+  if (options.root.empty()) print(out, "{}", kPortsWithoutHardware);
   Json document = result_document("ports", invocation);
   Json list = Json::array();
   for (const PortIdentity& port : ports.value()) list.push_back(to_json(port));

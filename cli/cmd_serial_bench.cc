@@ -105,7 +105,7 @@ int run(const Options& options, const Invocation& invocation) {
     }
   }
   if (error) runs.code = worse(runs.code, fail(*error));
-  if (runs.count == 0) return runs.code;
+  if (runs.count == 0) return end_measurement(*endpoint, host::Status(), runs.code);
   if (options.repeat > 1) print_series(out, runs, colour);
   for (const RunResult& result : runs.details) {
     if (options.repeat > 1) print(out, "\n");
@@ -122,9 +122,7 @@ int run(const Options& options, const Invocation& invocation) {
   document["verdict"] = to_json(shown.verdict);
   document["runs"] = runs.json;
   if (error) document["error"] = error->message;
-  const host::Status written = write_outputs(link.outputs, document);
-  if (!written) return worse(runs.code, fail_output(written.error()));
-  return runs.code;
+  return end_measurement(*endpoint, write_outputs(link.outputs, document), runs.code);
 }
 
 }  // namespace

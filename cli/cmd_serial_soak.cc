@@ -66,7 +66,7 @@ int run(const Options& options, const Invocation& invocation) {
                     [&bar](const std::string& label) { bar.set_label(label); });
   }
   if (soak.error) fail(*soak.error);
-  if (soak.phases.empty()) return soak.code;
+  if (soak.phases.empty()) return end_measurement(*endpoint, Status(), soak.code);
   std::FILE* out = report_file(link.outputs);
   const Colour colour(out);
   const std::string path = printable(soak.port ? soak.port->path : link.port);
@@ -88,8 +88,7 @@ int run(const Options& options, const Invocation& invocation) {
   document["failed"] = soak.code != kOk;
   document["phases"] = to_json(soak);
   if (soak.error) document["error"] = soak.error->message;
-  const Status written = write_outputs(link.outputs, document);
-  return written ? soak.code : worse(soak.code, fail_output(written.error()));
+  return end_measurement(*endpoint, write_outputs(link.outputs, document), soak.code);
 }
 
 }  // namespace

@@ -58,7 +58,7 @@ int run(const Options& options, const Invocation& invocation) {
                       [&bar](const std::string& label) { bar.set_label(label); });
   }
   if (sweep.error) fail(*sweep.error);
-  if (!sweep.first) return sweep.code;
+  if (!sweep.first) return end_measurement(*endpoint, host::Status(), sweep.code);
   print_sweep(report_file(link.outputs), sweep);
   Json document = result_document("serial sweep", invocation);
   document["port_name"] = link.port;
@@ -72,7 +72,7 @@ int run(const Options& options, const Invocation& invocation) {
       sweep_table(sweep).markdown() + '\n' + kLegend + '\n' + sweep_details(sweep).markdown();
   const host::Status written =
       write_outputs(link.outputs, document, sweep_csv(sweep).csv(), markdown);
-  return written ? sweep.code : worse(sweep.code, fail_output(written.error()));
+  return end_measurement(*endpoint, written, sweep.code);
 }
 
 }  // namespace

@@ -80,4 +80,10 @@ std::unique_ptr<host::Endpoint> begin_measurement(const LinkOptions& options, in
   return std::move(*endpoint);
 }
 
+int end_measurement(host::Endpoint& endpoint, const host::Status& written, int code) {
+  if (!written) code = worse(code, fail_output(written.error()));
+  const host::Status finished = endpoint.finish();
+  return finished ? code : worse(code, fail_output(finished.error()));
+}
+
 }  // namespace millrace::cli

@@ -32,4 +32,7 @@ extern const char* const kPortHelp;
 using Runner = std::function<host::Result<host::RunResult>(
     host::Endpoint&, const host::RunSettings&, const host::RunHooks&)>;
 
+// The exit code when all is written: `code`, or what output that cannot be written makes of it.
+int end_measurement(host::Endpoint& endpoint, const host::Status& written, int code);
+
 }  // namespace millrace::cli

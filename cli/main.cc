@@ -16,7 +16,8 @@ namespace {
 using namespace millrace::cli;
 
 constexpr void (*kCommands[])(Command, const Program&) = {
-    add_ports, add_doctor, add_serial, add_device, add_board, add_completion,
+    add_ports, add_doctor,  add_serial, add_turnaround, add_device,
+    add_board, add_profile, add_memory, add_completion,
 };
 
 const char* const kHelp =
@@ -28,6 +29,8 @@ const char* const kExamples =
     "  millrace doctor /dev/ttyACM0        what would spoil a measurement\n"
     "  millrace serial bench /dev/ttyACM0  one run, every byte verified\n"
     "  millrace serial sweep pc:           a table, with no hardware\n"
+    "  millrace turnaround usb.pcapng      how long a device takes to answer, from a capture\n"
+    "  millrace profile fw.elf pcs.bin     where the time of a sampled program goes\n"
     "MB/s are 10^6 bytes a second.\n"
     "Exit codes: 0 ok, 1 the measured thing failed, 2 usage, 3 device gone or not to be opened,\n"
     "130 interrupted.";
@@ -44,6 +47,7 @@ int finish(int code) {
 
 int main(int argc, char** argv) {
   occupy_standard_files();
+  make_file_limits_errors();
   CommandLine line("millrace", kHelp, kExamples, "millrace " MILLRACE_VERSION);
   Program program;
   program.line = &line;

@@ -13,6 +13,9 @@ namespace millrace::cli {
 // says so (usage) when it is used.
 std::vector<host::EndpointScheme> endpoint_schemes();
 
+// A line for the list of ports: names that need no hardware; empty where there are none.
+extern const char* const kPortsWithoutHardware;
+
 // `port` (pc: or pc:?FAULTS) with one fault more.
 std::string with_fault(const std::string& port, const std::string& fault);
 

@@ -13,10 +13,6 @@ namespace millrace::cli {
 using host::Histogram;
 using link::FaultKind;
 
-namespace {
-
-constexpr int kSchemaVersion = 1;
-
 Json histogram_json(const Histogram& histogram) {
   Json buckets = Json::array();
   histogram.for_each([&](const Histogram::Bucket& bucket) {
@@ -32,6 +28,10 @@ Json histogram_json(const Histogram& histogram) {
           {"max", histogram.max()},
           {"buckets", buckets}};
 }
+
+namespace {
+
+constexpr int kSchemaVersion = 1;
 
 std::string hex(const uint8_t* data, size_t size) {
   std::string out;

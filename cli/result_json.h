@@ -9,6 +9,7 @@
 #include "cli/invocation.h"
 #include "cli/json.h"
 #include "cli/statistics.h"
+#include "millrace/host/histogram.h"
 #include "millrace/host/ports.h"
 #include "millrace/host/serial_run.h"
 
@@ -23,6 +24,7 @@ Json to_json(const host::Verdict& verdict);
 Json to_json(const host::PortIdentity& port);
 Json to_json(const host::DoctorReport& report);
 Json to_json(const Statistics& statistics);
+Json histogram_json(const host::Histogram& histogram);
 
 // With a line end; text that is no UTF-8 is kept readable instead of failing.
 std::string file_text(const Json& document);

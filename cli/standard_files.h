@@ -8,4 +8,8 @@ namespace millrace::cli {
 // occupied stdout or stderr fails as before. Call first in main().
 void occupy_standard_files();
 
+// A limit on file sizes (`ulimit -f`) is from now on an error of the write that meets it, as a full
+// disk is, and no signal that ends the program.
+void make_file_limits_errors();
+
 }  // namespace millrace::cli

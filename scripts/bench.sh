@@ -16,4 +16,7 @@ echo "load average before: $(cut -d ' ' -f 1-3 /proc/loadavg 2>/dev/null || echo
 "$build/bench/board_speed" "$rounds"
 "$build/bench/board_image_speed" "$rounds"
 "$build/bench/usb_ceiling" -n "$rounds"
+"$build/bench/echo_cycles"
 /usr/bin/python3 -B "$(dirname "$0")/../bench/usb_soak.py" "$build/millrace" -n "$rounds"
+"$build/bench/capture_speed" 300 "$rounds"
+"$build/bench/symbolise" "$rounds"

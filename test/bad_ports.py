@@ -33,11 +33,18 @@ with e2e.temporary_folder() as folder:
     bench(f"board:{image}?seed=-1", 2, "seed=-1: must be")
     for key in ("pcap", "pcap_packets"):
         bench(f"board:{image}?{key}={image}", 2, f"{key}= would write over the firmware")
-    bench(f"board:{image}?pcap={folder}/x&pcap_packets={folder}/x", 2, "would be one file")
+    bench(f"board:{image}?pcap={folder}/x&pcap_packets={folder}/x", 2,
+          f"would write over pcap={folder}/x")
     assert not os.path.exists(os.path.join(folder, "x"))
     bench(f"board:{image}?pcap_sof=on", 2, "needs pcap_packets")
     bench(f"board:{image}?pcap_sof=maybe", 2, "on or off")
     assert os.path.getsize(image) == 64
+    # A capture is none of the files that are read.
+    profile = os.path.join(folder, "profile")
+    with open(profile, "w") as out:
+        out.write("# nothing\n")
+    for key in ("host", "timing"):
+        bench(f"board:{image}?{key}={profile}&pcap={profile}", 2, f"write over {key}={profile}")
 bench("board:", 2, "names no image")
 bench("/dev/null", 2, "/dev/null")
 

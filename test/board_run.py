@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`board run`: what it prints and writes, how it ends, and what it says to bad input."""
 import json
+import os
 import pathlib
 import signal
 import struct
@@ -170,7 +171,26 @@ def check_bad_input(folder):
     fails("board", "run", hello, "--adc", "square:3", expect=2, says="square")
     fails("board", "run", hello, "--timing", folder / "none", expect=2, says="none")
     (folder / "profile").write_text("branch_mispredict = 5\nnonsense = 1\n")
+    for words in (("board", "run", hello, "--timing", folder / "profile"),
+                  ("board", "run", hello, "--usb", "host", "--host", folder / "profile"),
+                  ("serial", "bench", f"board:{hello}?timing={folder}/profile"),
+                  ("serial", "bench", f"board:{hello}?host={folder}/profile")):
+        fails(*words, expect=2, says=(f"{folder}/profile line", "there is no parameter"))
     fails("board", "run", hello, "--timing", folder / "profile", expect=2, says="line 2")
+    # Opening a FIFO would wait for its other end.
+    os.mkfifo(folder / "fifo")
+    fifo = folder / "fifo"
+    fails("board", "run", hello, "--adc", f"csv:{folder}", expect=2, says="a folder")
+    for option, place in (("--adc", f"csv:{fifo}"), ("--timing", fifo), ("--host", fifo)):
+        fails("board", "run", hello, option, place, expect=2, says=str(fifo))
+    for option, place in (("--trace", fifo), ("--itm", fifo), ("--uart", f"6={fifo}"),
+                          ("--pcap", fifo)):
+        fails("board", "run", hello, "--usb", "host", option, place, expect=1,
+              says=(option, "nobody reads"))
+    for option in ("--trace", "--itm", "--pcap"):
+        fails("board", "run", hello, "--usb", "host", option, "-", expect=2,
+              says=(option, "name of a file"))
+    assert not pathlib.Path("-").exists()
     fails("board", "run", hello, "--trace", "/nowhere/t", expect=1, says="/nowhere/t")
     fails("board", "run", hello, "--json", "/nowhere/j", expect=1, says="/nowhere/j")
     # Nobody can see what it prints: no reason to go on for ever. LPUART6 on, transmits; l: str; b l
@@ -179,7 +199,7 @@ def check_bad_input(folder):
                    0x8000, 0x4019, 0x0001, 0x0210, 0x0000, 0x0008], ())
     (folder / "flood.bin").write_bytes(flood)
     millrace("board", "run", folder / "flood.bin", "--seconds", "0", "--uart", "6=/dev/full",
-             expect=1).says("No space left")
+             expect=1).says("/dev/full", "No space left")
     with open("/dev/full", "wb") as full:
         done = subprocess.run([e2e.MILLRACE, "board", "run", folder / "flood.bin", "--seconds", "0"],
                               stdout=full, stderr=subprocess.PIPE, timeout=e2e.DEADLINE_S)

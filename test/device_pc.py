@@ -10,6 +10,8 @@ with e2e.temporary_folder() as folder:
     with e2e.PcDevice("--link", link, "--faults", "pc:?unplug=50@65536") as device:
         assert os.readlink(link) == device.path
         e2e.millrace("serial", "bench", link, "--frames", 16)
+        # The link of a device that lives is not taken from it.
+        e2e.fails("device", "pc", "--link", link, expect=1, says=(link, device.path, "in use"))
         e2e.millrace("serial", "bench", link, "--frames", 64, expect=3).says("replugged")
         moved = e2e.read_line(device.process.stdout)
         assert moved != device.path and os.readlink(link) == moved
@@ -19,3 +21,14 @@ with e2e.temporary_folder() as folder:
         assert not os.path.lexists(link), "the link is left behind"
         open(link, "w").close()
         e2e.fails("device", "pc", "--link", link, expect=1, says=link)
+
+# A link that leads nowhere, as one of a device that was killed, is replaced; at the end only a link
+# of one's own is taken away.
+with e2e.temporary_folder() as folder:
+    link = os.path.join(folder, "device")
+    os.symlink("/dev/pts/1000000", link)
+    with e2e.PcDevice("--link", link) as device:
+        assert os.readlink(link) == device.path
+        os.unlink(link)
+        open(link, "w").close()
+    assert os.path.isfile(link) and not os.path.islink(link), "removed what others put there"

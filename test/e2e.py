@@ -38,9 +38,20 @@ class Outcome:
         return self
 
 
+def patient(*words):
+    """The words as text; waits of a measurement that give none themselves are those of a machine
+    that does much else: what is tested then ends by itself, long before."""
+    words = [str(word) for word in words]
+    if words[:1] == ["serial"] and len(words) > 2 and not words[2].startswith("-"):
+        for option in ("--timeout-ms", "--follow-ms"):
+            if option not in words:
+                words[3:3] = [option, "20000"]
+    return words
+
+
 def millrace(*words, expect=0, prefix=(), program=MILLRACE, **options):
     """Runs to the end; `prefix`: a command put before it."""
-    words = [str(word) for word in words]
+    words = patient(*words)
     done = subprocess.run([*prefix, program, *words], stdin=subprocess.DEVNULL,
                           capture_output=True, text=True, timeout=DEADLINE_S, **options)
     outcome = Outcome(words, done.returncode, done.stdout, done.stderr)
@@ -70,6 +81,12 @@ def measure(*words, expect=0):
         path = pathlib.Path(folder) / "result.json"
         outcome = millrace(*words, "--json", path, expect=expect)
         return outcome, validate(json.loads(path.read_text()))
+
+
+def start(*words):
+    """Starts a measurement; its stdout and stderr are pipes."""
+    return subprocess.Popen([MILLRACE, *patient(*words)], stdout=subprocess.PIPE,
+                            stderr=subprocess.PIPE, text=True)
 
 
 def read_line(stream):

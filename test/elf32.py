@@ -8,7 +8,7 @@ ALLOC, EXEC = 2, 4  # section flags
 class Elf32:
     """`segments`: (load address, bytes) of PT_LOAD; `pieces`: the same by section, without the
     padding between sections; `sections`: name -> (address, size, flags); `symbols`: name ->
-    address; `functions`: name -> address without the Thumb bit."""
+    address; `functions`: name -> address without the Thumb bit; `sizes`: name -> bytes of it."""
 
     def __init__(self, data):
         assert data[:6] == b"\x7fELF\x01\x01", "not a little-endian ELF32 file"
@@ -29,17 +29,18 @@ class Elf32:
             return data[start:data.index(b"\0", start)].decode()
 
         self.sections = {string(shstrndx, h[0]): (h[3], h[5], h[2]) for h in headers[1:]}
-        self.symbols, self.functions = {}, {}
+        self.symbols, self.functions, self.sizes = {}, {}, {}
         for h in headers:
             if h[1] != 2:  # SHT_SYMTAB
                 continue
             for at in range(h[4], h[4] + h[5], 16):
-                name, value, _, info, _, index = struct.unpack_from("<3IBBH", data, at)
+                name, value, size, info, _, index = struct.unpack_from("<3IBBH", data, at)
                 if index == 0 or name == 0:
                     continue
                 self.symbols[string(h[6], name)] = value
                 if info & 15 == 2:  # STT_FUNC
                     self.functions[string(h[6], name)] = value & ~1
+                    self.sizes[string(h[6], name)] = size
 
     def load(self, address, size):
         """Bytes of the image by load address."""

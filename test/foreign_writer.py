@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A modem probe during a run fails it and is quoted; one before the run harms nobody."""
 import os
-import subprocess
 import tty
 
 import e2e
@@ -20,8 +19,7 @@ with e2e.PcDevice("--faults", "rate=4000000") as device, e2e.temporary_folder() 
     assert document["runs"][0]["device"]["counters"]["foreign_bytes"] == 0, document
 
     # 2 s at 4 MB/s; the probe goes in once the first 64 KB were read.
-    run = subprocess.Popen([e2e.MILLRACE, "serial", "bench", device.path, "--frames", "4096"],
-                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    run = e2e.start("serial", "bench", device.path, "--frames", 4096)
     e2e.wait_until_read(run, 64 << 10)
     probe(device.path)
     out, err = run.communicate(timeout=e2e.DEADLINE_S)

@@ -4,7 +4,6 @@ import json
 import os
 import pathlib
 import signal
-import subprocess
 
 import e2e
 
@@ -13,8 +12,7 @@ ENDLESS = ("--frame-size", 2048, "--frames", 4000000)
 
 def start(port, path):
     """A long run that is under way: the device has sent and we have read."""
-    words = [e2e.MILLRACE, "serial", "bench", port, *map(str, ENDLESS), "--json", str(path)]
-    process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    process = e2e.start("serial", "bench", port, *ENDLESS, "--json", path)
     e2e.wait_until_read(process, 4 << 20)
     return process
 
@@ -40,8 +38,7 @@ with e2e.temporary_folder() as folder, e2e.PcDevice("--faults", "rate=20000000")
         assert document["runs"][0]["end"] == "interrupted", document["runs"][0]["end"]
 
     # A soak: the phase is interrupted, not failed.
-    run = subprocess.Popen([e2e.MILLRACE, "serial", "soak", device.path, "--json", str(path)],
-                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    run = e2e.start("serial", "soak", device.path, "--json", path)
     e2e.wait_until_read(run, 4 << 20)
     run.send_signal(signal.SIGINT)
     out, err = run.communicate(timeout=e2e.DEADLINE_S)
@@ -51,9 +48,7 @@ with e2e.temporary_folder() as folder, e2e.PcDevice("--faults", "rate=20000000")
     assert out.endswith("\ninterrupted\n") and "FAILED" not in out, out
 
     # A sweep: the run that was ended is no sample, so it fails no cell.
-    run = subprocess.Popen([e2e.MILLRACE, "serial", "sweep", device.path, "--bytes", "1G",
-                            "--json", str(path)],
-                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    run = e2e.start("serial", "sweep", device.path, "--bytes", "1G", "--json", path)
     e2e.wait_until_read(run, 4 << 20)
     run.send_signal(signal.SIGINT)
     out, err = run.communicate(timeout=e2e.DEADLINE_S)
@@ -63,8 +58,7 @@ with e2e.temporary_folder() as folder, e2e.PcDevice("--faults", "rate=20000000")
     assert "128 B, ack none: interrupted: " in out and "\nfailed\n" not in out, out
 
     # Repeats: neither passed nor failed.
-    words = [e2e.MILLRACE, "serial", "bench", device.path, *map(str, ENDLESS), "--repeat", "2"]
-    run = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    run = e2e.start("serial", "bench", device.path, *ENDLESS, "--repeat", 2)
     e2e.wait_until_read(run, 4 << 20)
     run.send_signal(signal.SIGINT)
     out, err = run.communicate(timeout=e2e.DEADLINE_S)

@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A device that was held up answers late: it is measured all the same, as what it is."""
-import os
 import pathlib
 import signal
-import subprocess
 
 import e2e
 
@@ -15,9 +13,7 @@ def bench(device, *words, until=None):
     with e2e.temporary_folder() as folder:
         path = pathlib.Path(folder) / "run.json"
         device.process.send_signal(signal.SIGSTOP)
-        run = subprocess.Popen([e2e.MILLRACE, "serial", "bench", device.path, "--frames", "64",
-                                "--timeout-ms", "20000", "--json", str(path), *words],
-                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        run = e2e.start("serial", "bench", device.path, "--frames", 64, "--json", path, *words)
         try:
             e2e.wait_until_written(run, until)
         finally:

@@ -80,13 +80,18 @@ def extended(*answers_to_run):
     return serve
 
 
-outcome, document = Device(classic(behind=b"done\r\n")).bench("--protocol", "classic")
+# 100 ms are waited for what comes behind the stream; this device may be held up for longer.
+for _ in range(20):
+    outcome, document = Device(classic(behind=b"done\r\n")).bench("--protocol", "classic",
+                                                                  expect=(0, 1))
+    if outcome.code == 1:
+        break
 assert document["verdict"]["kind"] == "foreign_writer", document["verdict"]
 outcome.says('first at offset 32,768: "done')
 
-outcome, document = Device(classic(cut=1536)).bench("--protocol", "classic", "--timeout-ms", 300)
+outcome, document = Device(classic(cut=1536)).bench("--protocol", "classic", "--timeout-ms", 4000)
 assert document["verdict"]["kind"] == "timed_out", document["verdict"]
-outcome.says("nothing came for 30", "the last 1,536 bytes are missing")
+outcome.says("nothing came for 4", "the last 1,536 bytes are missing")
 
 outcome, document = Device(extended()).bench("--direction", "out")
 assert document["verdict"]["kind"] == "refused", document["verdict"]
@@ -98,7 +103,7 @@ outcome, document = Device(
 assert document["verdict"]["kind"] == "refused", document["verdict"]
 outcome.says("status 9, which this version does not know: too hot")
 
-outcome, document = Device(extended(b"temperature 21 C\r\n" * 4)).bench()
+outcome, document = Device(extended(b"temperature 21 C\r\n" * 4)).bench("--timeout-ms", 4000)
 assert document["verdict"]["kind"] == "not_our_stream", document["verdict"]
 outcome.says("sends what nobody asked for", "temperature 21 C")
 

@@ -16,5 +16,5 @@ for direction, ack in (("out", "none"), ("out", "each"), ("out", "window:8"), ("
     assert counters["out_faults"] == 0 and run["faults"] == [], counters
     if ack != "none":
         assert run["ack_round_trip_ns"]["count"] > 0, run["ack_round_trip_ns"]
-e2e.millrace("serial", "bench", "pc:?classic", "--direction", "out", expect=1).says(
-    "refused", "the classic protocol has no OUT stream")
+e2e.millrace("serial", "bench", "pc:?classic", "--direction", "out", "--timeout-ms", 1000,
+             expect=1).says("refused", "the classic protocol has no OUT stream")

@@ -41,7 +41,9 @@ with e2e.temporary_folder() as name:
 
     e2e.fails(*BENCH, "--json", folder / "none" / "x.json", expect=1, says="no such folder")
     e2e.fails(*BENCH, "--json", folder, expect=2, says="folder")
-    e2e.millrace(*BENCH, "--json", "/dev/full", expect=1).says("write /dev/full: no space left")
+    e2e.fails(*BENCH, "--json", folder / (256 * "x"), expect=1, says="File name too long")
+    e2e.millrace(*BENCH, "--json", "/dev/full", expect=1).says(
+        "write /dev/full: no space left on it")
     assert stat.S_ISCHR(os.stat("/dev/full").st_mode), "/dev/full was replaced"
 
     # A FIFO: without a reader an error before anything is measured; with one it gets everything.
@@ -50,7 +52,7 @@ with e2e.temporary_folder() as name:
     e2e.fails(*BENCH, "--json", fifo, expect=1, says=("write " + str(fifo), "nobody reads it"))
     with open(os.open(fifo, os.O_RDONLY | os.O_NONBLOCK), "rb") as reader:
         os.set_blocking(reader.fileno(), True)
-        run = subprocess.Popen([e2e.MILLRACE, *map(str, BENCH), "--json", fifo],
+        run = subprocess.Popen([e2e.MILLRACE, *e2e.patient(*BENCH, "--json", fifo)],
                                stdout=subprocess.DEVNULL)
         e2e.select.select([reader], [], [], e2e.DEADLINE_S)
         text = reader.read()

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`ports` and `doctor` on a live machine and on an empty tree."""
 import json
+import os
 
 import e2e
 
@@ -14,11 +15,27 @@ with e2e.temporary_folder() as root:
     assert document["ports"] == []
     outcome.says("no serial ports found")
     assert e2e.millrace("ports", "--names", "--sysfs-root", root).out == "pc:\n"
-e2e.fails("doctor", "pc:", expect=2, says="pc:")
+# Devices inside this program.
+outcome, document = e2e.measure("doctor", "pc:?drop=512@0")
+outcome.says("say nothing about USB", "damaged on purpose: drop=512@0", "can be opened")
+assert not document["would_spoil"] and document["reports"][0]["port"]["is_pty"], document
+e2e.fails("doctor", "pc:?nothing=1", expect=2, says="nothing=1")
+e2e.fails("doctor", "board:", expect=2, says="names no image")
+e2e.fails("doctor", "board:/nope.hex", expect=2, says="/nope.hex")
+e2e.millrace("ports").says("pc: (a device on this machine)", "board:IMAGE")
+
+# The name of a port without its folder, as for bench: in /dev, or else here.
+with e2e.PcDevice() as device, e2e.temporary_folder() as folder:
+    os.symlink(device.path, os.path.join(folder, "ttyHERE"))
+    e2e.millrace("doctor", "ttyHERE", cwd=folder).says(f"{device.path} is there")
+    e2e.millrace("serial", "bench", "ttyHERE", "--frames", 16, cwd=folder)
+    e2e.fails("serial", "bench", "ttyTHERE", expect=3, says="/dev/ttyTHERE: there is no such port",
+              cwd=folder)
+    e2e.millrace("doctor", "ttyTHERE", cwd=folder, expect=1).says("there is no port /dev/ttyTHERE")
 e2e.fails("doctor", "usb:ffff:ffff", expect=3, says="usb:ffff:ffff")
 for name in ("/dev/null", "/tmp", "/dev/ptmx"):
     e2e.fails("doctor", name, expect=2, says=(name, "not a serial port"))
-for name in ("usb:zzzz", "usb:1:2:3", "serial:", "board:x"):
+for name in ("usb:zzzz", "usb:1:2:3", "serial:", "bogus:x"):
     e2e.fails("doctor", name, expect=2, says=name)
 for root in ("/nope", "/etc/passwd", ""):
     for command in (("ports",), ("ports", "--names"), ("doctor",), ("doctor", "usb:16c0:0483")):

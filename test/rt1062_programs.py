@@ -97,6 +97,10 @@ def check_usb(variant):
     outcome = run(f"usb_stream_{variant}.elf", "--seconds", "0.1")
     outcome.says("Millrace USB stream on i.MX RT1062")
     assert "usb:" not in outcome.out and "fault:" not in outcome.out, f"{outcome}"
+    for path in sorted(FOLDER.glob(f"usb_echo_*_{variant}.elf")):
+        outcome = run(path.name, "--seconds", "0.1")
+        outcome.says("Millrace UDP echo on i.MX RT1062")
+        assert "link up" not in outcome.out and "fault:" not in outcome.out, f"{outcome}"
 
 
 for variant in VARIANTS:

@@ -6,7 +6,7 @@ import subprocess
 
 import e2e
 
-WORDS = ("serial", "bench", "pc:?rate=4000000", "--frames", "500")
+WORDS = e2e.patient("serial", "bench", "pc:?rate=4000000", "--frames", 500)
 
 
 def on_terminal(environment):

@@ -213,7 +213,7 @@ TEST(VerdictOnPty, Reset) {
   expect(run("reset=200@100000", frames(2048, 100)), host::VerdictKind::device_reset,
          "boot counter");
   host::RunSettings settings = frames(2048, 100);
-  settings.timeout_ms = 500;
+  settings.timeout_ms = 3000;
   const host::RunResult r = run("reset_silent=@100000", settings);
   expect(r, host::VerdictKind::device_reset, "boot counter");
   EXPECT_EQ(r.in_bytes, 100000u);
@@ -223,18 +223,20 @@ TEST(VerdictOnPty, MuteAndGarbage) {
   host::RunSettings settings = frames(2048, 100);
   settings.timeout_ms = 300;
   expect(run("mute", settings), host::VerdictKind::no_answer, "sent nothing");
+  settings.timeout_ms = 3000;
   expect(run("garbage", settings), host::VerdictKind::not_our_stream, "not our stream");
 }
 
 TEST(VerdictOnPty, Refused) {
   host::RunSettings settings = frames(2048, 100);
   settings.direction = link::Direction::out;
+  settings.timeout_ms = 300;  // a classic device never answers the probe
   expect(run("classic", settings), host::VerdictKind::refused, "no OUT stream");
 }
 
 TEST(VerdictOnPty, SilenceEndsTheRun) {
   host::RunSettings settings = frames(2048, 100);
-  settings.timeout_ms = 300;
+  settings.timeout_ms = 3000;
   const host::RunResult r = run("stall=60000@100000", settings);
   expect(r, host::VerdictKind::timed_out, "nothing came for");
   EXPECT_GT(r.in_bytes, 0u);

@@ -13,8 +13,8 @@
 
 #include "cli/output_file.h"
 #include "cli/posix/board_image.h"
+#include "cli/posix/board_options.h"
 #include "cli/posix/output_stream.h"
-#include "cli/posix/text_file.h"
 #include "cli/posix/usb_options.h"
 #include "cli/print.h"
 #include "cli/values.h"
@@ -53,12 +53,19 @@ class Machine final : public host::Clock {
       : name_(std::move(name)), captures_(std::move(captures)) {}
   ~Machine() override {
     usb_ = nullptr;
-    board_.reset();  // the captures' last bytes come before the files are closed
+    board_.reset();  // the captures' last bytes come before their files are closed
+  }
+
+  // The first failure of a capture; both are closed.
+  Status finish() {
+    usb_ = nullptr;
+    board_.reset();
+    Status first;
     for (OutputStream* const capture : {captures_.urbs.get(), captures_.packets.get()}) {
-      if (capture == nullptr) continue;
-      const Status closed = capture->close();
-      if (!closed) write_text(stderr, "millrace: " + closed.error().message + "\n");
+      const Status closed = capture == nullptr ? Status() : capture->close();
+      if (!closed && first) first = closed;
     }
+    return first;
   }
 
   Status start(const board::Image& image, const board::BoardOptions& options,
@@ -225,6 +232,7 @@ class BoardEndpoint final : public Endpoint {
                                             int64_t deadline_ns) override {
     return wait_and_open(options, deadline_ns, ErrorCode::gone);
   }
+  Status finish() override { return machine_->finish(); }
 
  private:
   Result<std::unique_ptr<Transport>> wait_and_open(const OpenOptions& options, int64_t deadline_ns,
@@ -241,68 +249,54 @@ class BoardEndpoint final : public Endpoint {
 };
 
 struct Options {
-  board::BoardOptions board;
+  BoardChoices board;
   board::UsbHostOptions usb;
-  std::string pcap, pcap_packets;
+  std::string host_file, pcap, pcap_packets;
 };
 
 Status take_option(const std::string& key, const std::string& value, Options* options) {
-  const auto wrong = [&](const std::string& remedy) {
-    return Error{ErrorCode::usage, fmt::format("{}={}: {}", key, value, remedy)};
-  };
+  Status status;
   if (key == "host") {
-    const Status chosen = choose_usb_host(value, &options->usb);
-    return chosen ? chosen : wrong(chosen.error().message);
-  }
-  if (key == "timing") {
-    Result<std::string> text = read_text_file("timing=" + value, value);
-    if (!text) return text.error();
-    options->board.timing_profile = *text;
-    return Status();
-  }
-  if (key == "pcap" || key == "pcap_packets") {
-    (key == "pcap" ? options->pcap : options->pcap_packets) = value;
-    return Status();
-  }
-  if (key == "pcap_sof") {
-    if (value != "on" && value != "off") return wrong("give on or off");
+    status = choose_usb_host(value, &options->usb);
+    if (options->usb.profile_name != value) options->host_file = value;
+  } else if (key == "pcap") {
+    options->pcap = value;
+  } else if (key == "pcap_packets") {
+    options->pcap_packets = value;
+  } else if (key == "pcap_sof") {
     options->usb.capture_sof = value == "on";
-    return Status();
+    if (value != "on" && value != "off") status = Error{ErrorCode::usage, "give on or off"};
+  } else if (!take_board_option(key, value, &options->board, &status)) {
+    // The profile knows its parameters.
+    options->usb.profile_texts.push_back({"", key + " = " + value});
   }
-  if (key == "icache" || key == "dcache") {
-    if (value != "on" && value != "off") return wrong("give on or off");
-    (key == "icache" ? options->board.icache : options->board.dcache) = value == "on";
-    return Status();
+  if (status) return status;
+  return Error{ErrorCode::usage, fmt::format("{}={}: {}", key, value, status.error().message)};
+}
+
+// What is written is no file that is read, least of all the firmware, and no other capture.
+Status check_captures_apart(const std::string& image, const Options& options) {
+  if (options.pcap_packets.empty() && options.usb.capture_sof) {
+    return Error{ErrorCode::usage, "pcap_sof=on needs pcap_packets=FILE"};
   }
-  if (key == "psram") {
-    if (value != "0" && value != "8" && value != "16") return wrong("give 0, 8 or 16");
-    options->board.psram_bytes = static_cast<uint32_t>(std::stoul(value)) << 20;
-    return Status();
+  const std::pair<const char*, std::string> files[] = {{"the firmware ", image},
+                                                       {"host=", options.host_file},
+                                                       {"timing=", options.board.timing_file},
+                                                       {"adc=", adc_file(options.board)},
+                                                       {"pcap=", options.pcap},
+                                                       {"pcap_packets=", options.pcap_packets}};
+  for (size_t i = std::size(files) - 2; i < std::size(files); ++i) {
+    for (size_t k = 0; k < i; ++k) {
+      const auto& [what, path] = files[k];
+      if (files[i].second.empty() || path.empty() || !same_output(files[i].second, path)) continue;
+      return Error{ErrorCode::usage, fmt::format("{} would write over {}{} (name another file)",
+                                                 files[i].first, what, path)};
+    }
   }
-  if (key == "seed") {
-    const Status taken = number_into(&options->board.seed, Scale::count, 0, UINT64_MAX)(value);
-    return taken ? taken : wrong(taken.error().message);
-  }
-  options->usb.profile_text += key + " = " + value + "\n";  // the profile knows its parameters
   return Status();
 }
 
-// Before anything is written, no file is another one of the run.
-Status open_captures(const std::string& name, const std::string& image, const Options& options,
-                     Captures* captures) {
-  const auto wrong = [&](const char* what) {
-    return Error{ErrorCode::usage, fmt::format("port {}: {}", printable(name), what)};
-  };
-  if (!options.pcap.empty() && same_output(options.pcap, image)) {
-    return wrong("pcap= would write over the firmware (name another file)");
-  }
-  if (options.pcap_packets.empty()) {
-    if (options.usb.capture_sof) return wrong("pcap_sof=on needs pcap_packets=FILE");
-  } else if (same_output(options.pcap_packets, image)) {
-    return wrong("pcap_packets= would write over the firmware (name another file)");
-  } else if (!options.pcap.empty() && same_output(options.pcap_packets, options.pcap)) {
-    return wrong("pcap= and pcap_packets= would be one file (name another)");
-  }
+Status open_captures(const Options& options, Captures* captures) {
   if (!options.pcap.empty()) {
     captures->urbs = std::make_unique<OutputStream>();
     const Status opened = captures->urbs->open("pcap=", options.pcap);
@@ -339,16 +333,21 @@ Result<std::unique_ptr<Endpoint>> make_board_endpoint(const std::string& rest) {
     return Error{ErrorCode::usage, "port board: names no image (board:IMAGE?KEY=VALUE&...)"};
   }
   const std::string path = rest.substr(0, mark);
-  Result<board::Image> image = load_image(ImageOptions{path, {}});
-  if (!image) {
-    return Error{image.error().code,
-                 fmt::format("port {}: {}", printable(name), image.error().message)};
+  const auto failure = [&name](const Error& error) {
+    return Error{error.code, fmt::format("port {}: {}", printable(name), error.message)};
+  };
+  if (const Status apart = check_captures_apart(path, options); !apart) {
+    return failure(apart.error());
   }
+  if (const Status loaded = load_timing_profile("timing=", &options.board); !loaded) {
+    return failure(loaded.error());
+  }
+  Result<board::Image> image = load_image(ImageOptions{path, {}});
+  if (!image) return failure(image.error());
   Captures captures;
-  const Status opened = open_captures(name, path, options, &captures);
-  if (!opened) return opened.error();
+  if (const Status opened = open_captures(options, &captures); !opened) return opened.error();
   auto machine = std::make_shared<Machine>(name, std::move(captures));
-  const Status started = machine->start(*image, options.board, std::move(options.usb));
+  const Status started = machine->start(*image, options.board.board, std::move(options.usb));
   if (!started) return started.error();
   return std::unique_ptr<Endpoint>(std::make_unique<BoardEndpoint>(std::move(machine)));
 }

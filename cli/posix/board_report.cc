@@ -205,7 +205,11 @@ std::string unknown_report(const Image& image, const BoardStats& stats) {
       "Registers that the virtual board does not have (reads gave 0, writes were ignored)\n" +
       table.text();
   if (stats.unknown.size() > kMostUnknown) {
-    text += fmt::format("and {} more (--json has all)\n", stats.unknown.size() - kMostUnknown);
+    text += fmt::format("and {} more (--json has them)\n", stats.unknown.size() - kMostUnknown);
+  }
+  if (stats.unknown_unlisted != 0) {
+    text += fmt::format("and {} accesses to others, which are not listed\n",
+                        grouped(stats.unknown_unlisted));
   }
   return text;
 }
@@ -225,6 +229,7 @@ Json to_json(const Image& image, const BoardStats& stats,
                {"icache", cache_json(stats.icache)},
                {"dcache", cache_json(stats.dcache)}};
   for (const Stall& stall : stalls_of(stats)) json["stall_cycles"][stall.key] = stall.cycles;
+  json["unknown_unlisted_accesses"] = stats.unknown_unlisted;
   json["unknown_registers"] = Json::array();
   for (const board::UnknownRegister& u : stats.unknown) {
     json["unknown_registers"].push_back({{"name", u.name},

@@ -15,10 +15,10 @@
 #include "cli/output_file.h"
 #include "cli/outputs.h"
 #include "cli/posix/board_image.h"
+#include "cli/posix/board_options.h"
 #include "cli/posix/board_report.h"
 #include "cli/posix/gdb_listener.h"
 #include "cli/posix/output_stream.h"
-#include "cli/posix/text_file.h"
 #include "cli/posix/uart_ports.h"
 #include "cli/posix/usb_options.h"
 #include "cli/posix/usb_run.h"
@@ -55,8 +55,7 @@ struct Options {
   std::optional<uint64_t> gdb_port;
   std::vector<UartPlace> uarts;
   std::string itm, trace;
-  std::string timing_file;
-  board::BoardOptions board;
+  BoardChoices board;
   UsbOptions usb;
   bool stats = false;
   OutputOptions outputs;
@@ -69,14 +68,6 @@ Result<double> parse_seconds(const std::string& text) {
     return Error{ErrorCode::usage, "give simulated seconds, such as 0.25 or 10; 0 is without end"};
   }
   return value;
-}
-
-ValueParser on_off_into(bool* target) {
-  return [target](const std::string& text) {
-    if (text != "on" && text != "off") return Status(Error{ErrorCode::usage, "give on or off"});
-    *target = text == "on";
-    return Status();
-  };
 }
 
 class Run {
@@ -121,12 +112,10 @@ class Run {
 
 // A file that is written is no other file of this run, least of all the firmware.
 Status Run::check_files_apart() const {
-  constexpr std::string_view kCsv = "csv:";
-  const std::string& adc = options_.board.adc_signal;
   std::vector<std::pair<std::string, std::string>> files = {
       {"IMAGE", options_.image.path},
-      {"--timing", options_.timing_file},
-      {"--adc", adc.rfind(kCsv, 0) == 0 ? adc.substr(kCsv.size()) : ""}};
+      {"--timing", options_.board.timing_file},
+      {"--adc", adc_file(options_.board)}};
   const size_t first_written = files.size();
   files.insert(files.end(), {{"--json", options_.outputs.json == "-" ? "" : options_.outputs.json},
                              {"--itm", options_.itm},
@@ -150,13 +139,9 @@ Status Run::prepare() {
   Result<board::Image> image = load_image(options_.image);
   if (!image) return image.error();
   image_ = std::move(*image);
-  board::BoardOptions board = options_.board;
-  if (!options_.timing_file.empty()) {
-    Result<std::string> text =
-        read_text_file("--timing " + options_.timing_file, options_.timing_file);
-    if (!text) return text.error();
-    board.timing_profile = *text;
-  }
+  BoardChoices choices = options_.board;
+  if (const Status loaded = load_timing_profile("--timing ", &choices); !loaded) return loaded;
+  board::BoardOptions& board = choices.board;
   std::vector<UartPlace> places = options_.uarts;
   if (places.empty()) places.push_back({6, UartPlace::Kind::standard_output, ""});
   if (Status opened = uarts_.open(places, stderr, out_); !opened) return opened;
@@ -470,37 +455,9 @@ void add_board_run(Command parent, const Program& program) {
   command.text("--trace", "FILE", "Write every block, miss and exception (spec/trace.md)",
                ValueKind::file, &options->trace);
   command.flag("--stats", "Print cycles, stalls by cause, caches and functions", &options->stats);
-  command.text("--timing", "FILE", "Timing profile: lines `name = value` (docs/board.md)",
-               ValueKind::file, &options->timing_file);
-  command.option("--icache", "on|off", "The instruction cache; off stays off (on)", ValueKind::text,
-                 on_off_into(&options->board.icache));
-  command.option("--dcache", "on|off", "The data cache; off stays off (on)", ValueKind::text,
-                 on_off_into(&options->board.dcache));
-  command.option("--model", "timing|functional",
-                 "functional: one cycle an instruction, no caches, exceptions as ever (timing)",
-                 ValueKind::text, [options](const std::string& text) {
-                   if (text != "timing" && text != "functional") {
-                     return Status(Error{ErrorCode::usage, "give timing or functional"});
-                   }
-                   options->board.timing = text == "timing";
-                   return Status();
-                 });
-  command.option("--psram", "MB", "External PSRAM: 0, 8 or 16 (0)", ValueKind::text,
-                 [options](const std::string& text) {
-                   if (text != "0" && text != "8" && text != "16") {
-                     return Status(Error{ErrorCode::usage, "give 0, 8 or 16"});
-                   }
-                   options->board.psram_bytes = static_cast<uint32_t>(std::stoul(text)) << 20;
-                   return Status();
-                 });
-  command.text("--adc", "SIGNAL",
-               "What the ADCs see: constant:V, sine:HZ,VOLTS,OFFSET, chirp:F0,F1,S,VOLTS,OFFSET, "
-               "csv:FILE (0 V)",
-               ValueKind::text, &options->board.adc_signal);
-  command.option("--seed", "N", "Seed of cache replacement and TRNG (1)", ValueKind::text,
-                 number_into(&options->board.seed, Scale::count, 0, UINT64_MAX));
+  add_board_options(command, &options->board);
   command.flag("--semihosting", "Answer BKPT 0xAB: console output and exit",
-               &options->board.semihosting);
+               &options->board.board.semihosting);
   add_json_option(command, &options->outputs);
   command.action([options, &program] { return Run(*options, program.invocation).run(); });
 }

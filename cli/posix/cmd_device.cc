@@ -57,7 +57,8 @@ void add_device(Command parent, const Program&) {
       "pc", "The measuring device behind a PTY, for any program; runs until Ctrl-C",
       "The first line of output is the PTY's path; after an unplug its new path follows.\n"
       "Faults, as in pc:?FAULTS, KEY=VALUE joined by &; several values are separated by commas;\n"
-      "offsets and lengths in bytes of the IN stream:\n"
+      "offsets and lengths in bytes of the IN stream. drop, dup, flip, insert and stall take\n"
+      "@OFFSET+EVERY: at OFFSET, and again every EVERY bytes.\n"
       "  drop=LEN@OFFSET      dup=LEN@OFFSET       flip=BITS@OFFSET     insert=TEXT@OFFSET\n"
       "  stale=LINES@OFFSET:LAG                    stall=MS@OFFSET      split=BYTES\n"
       "  unplug=MS@OFFSET     reset=MS@OFFSET      reset_silent=@OFFSET rate=BYTES_PER_S\n"

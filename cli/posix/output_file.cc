@@ -11,6 +11,9 @@
 #include <csignal>
 #include <cstring>
 #include <map>
+#include <optional>
+
+#include "cli/posix/output_place.h"
 
 namespace millrace::cli {
 
@@ -20,8 +23,6 @@ using host::Result;
 using host::Status;
 
 namespace {
-
-constexpr int kMostLinks = 40;  // as Linux
 
 Error failure(const std::string& path, int number) {
   const std::string start = fmt::format("write {}: ", path);
@@ -62,27 +63,6 @@ int write_all(int fd, const std::string& content) {
   return 0;
 }
 
-// The folder that the temporary file and the final one stand in.
-std::string folder_of(const std::string& path) {
-  const size_t slash = path.rfind('/');
-  if (slash == std::string::npos) return ".";
-  return slash == 0 ? "/" : path.substr(0, slash);
-}
-
-// Where a rename must go so that a symbolic link stays one, whether the file at its end is there or
-// not. Not realpath(): that knows no files that are yet to be made.
-Result<std::string> behind_links(const std::string& path) {
-  std::string at = path;
-  for (int links = 0; links <= kMostLinks; ++links) {
-    std::array<char, 4096> text{};
-    const ssize_t size = ::readlink(at.c_str(), text.data(), text.size());
-    if (size < 0) return at;
-    const std::string target(text.data(), static_cast<size_t>(size));
-    at = target.rfind('/', 0) == 0 ? target : folder_of(at).append("/").append(target);
-  }
-  return failure(path, ELOOP);
-}
-
 // The FIFOs that check_output() opened, until write_output(). A reader takes the first close for
 // the end of the file; so whether it is there can be asked only once.
 std::map<std::string, int>& open_fifos() {
@@ -120,6 +100,10 @@ Status write_directly(const std::string& path, const std::string& content) {
   const int number = write_all(*fd, content);
   ::close(*fd);
   ::sigaction(SIGPIPE, &before, nullptr);
+  if (number == ENOSPC) {
+    return Error{ErrorCode::no_space,
+                 fmt::format("write {}: no space left on it (write elsewhere)", path)};
+  }
   if (number != 0) return failure(path, number);
   return {};
 }
@@ -130,8 +114,8 @@ std::string name_in_folder(const std::string& path) {
 }
 
 Status replace(const std::string& path, const std::string& content, mode_t mode) {
-  const Result<std::string> end = behind_links(path);
-  if (!end) return end.error();
+  const std::optional<std::string> end = behind_links(path);
+  if (!end) return failure(path, ELOOP);
   const std::string& target = *end;
   std::string temporary = folder_of(target) + "/.millrace-XXXXXX";
   const int fd = ::mkostemp(temporary.data(), O_CLOEXEC);
@@ -149,7 +133,6 @@ Status replace(const std::string& path, const std::string& content, mode_t mode)
 }  // namespace
 
 Status write_output(const std::string& path, const std::string& content) {
-  std::signal(SIGXFSZ, SIG_IGN);  // a limit on file sizes is then an error as a full disk is
   if (path == "-") {
     const int number = write_all(STDOUT_FILENO, content);
     if (number != 0) return failure("stdout", number);
@@ -181,12 +164,16 @@ Status check_output(const std::string& path) {
       return ::access(path.c_str(), W_OK) == 0 ? Status() : Status(failure(path, errno));
     }
   }
-  const Result<std::string> end = behind_links(path);
-  if (!end) return end.error();
+  const std::optional<std::string> end = behind_links(path);
+  if (!end) return failure(path, ELOOP);
   const std::string folder = folder_of(*end);
   if (::stat(folder.c_str(), &info) != 0) return failure(path, errno);
   if (!S_ISDIR(info.st_mode)) return failure(path, ENOTDIR);
   if (::access(folder.c_str(), W_OK | X_OK) != 0) return failure(path, errno);
+  const long longest = ::pathconf(folder.c_str(), _PC_NAME_MAX);
+  if (longest > 0 && name_in_folder(*end).size() > static_cast<size_t>(longest)) {
+    return failure(path, ENAMETOOLONG);
+  }
   return {};
 }
 
@@ -198,8 +185,8 @@ bool same_output(const std::string& a, const std::string& b) {
   if (there) {
     return at_a.st_dev == at_b.st_dev && at_a.st_ino == at_b.st_ino && !S_ISCHR(at_a.st_mode);
   }
-  const Result<std::string> end_a = behind_links(a);
-  const Result<std::string> end_b = behind_links(b);
+  const std::optional<std::string> end_a = behind_links(a);
+  const std::optional<std::string> end_b = behind_links(b);
   if (!end_a || !end_b || name_in_folder(*end_a) != name_in_folder(*end_b)) return false;
   return ::stat(folder_of(*end_a).c_str(), &at_a) == 0 &&
          ::stat(folder_of(*end_b).c_str(), &at_b) == 0 && at_a.st_dev == at_b.st_dev &&

@@ -74,6 +74,10 @@ Result<std::unique_ptr<Endpoint>> make_pc(const std::string& rest) {
 
 }  // namespace
 
+const char* const kPortsWithoutHardware =
+    "without hardware: pc: (a device on this machine), board:IMAGE (firmware on the virtual "
+    "board)\n";
+
 std::vector<host::EndpointScheme> endpoint_schemes() {
   return {{"pc", make_pc}, {"board", make_board_endpoint}};
 }

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
 
 namespace millrace::cli {
 
@@ -16,5 +17,7 @@ void occupy_standard_files() {
     if (got != fd && got > STDERR_FILENO) ::close(got);
   }
 }
+
+void make_file_limits_errors() { std::signal(SIGXFSZ, SIG_IGN); }
 
 }  // namespace millrace::cli

@@ -3,7 +3,9 @@
 
 #include <fmt/core.h>
 
+#include <filesystem>
 #include <fstream>
+#include <system_error>
 
 #include "cli/print.h"
 
@@ -19,6 +21,11 @@ constexpr std::streamoff kMostBytes = 1 << 20;
 }  // namespace
 
 host::Result<std::string> read_text_file(const std::string& option, const std::string& path) {
+  std::error_code ignored;
+  if (std::filesystem::is_fifo(path, ignored)) {  // opening it would wait for a writer
+    return Error{ErrorCode::usage,
+                 fmt::format("{}: is no file but a FIFO (copy it to a file)", printable(option))};
+  }
   std::ifstream file(path, std::ios::binary);
   std::string text(static_cast<size_t>(kMostBytes) + 1, '\0');
   if (!file || (file.read(text.data(), kMostBytes + 1), file.bad())) {

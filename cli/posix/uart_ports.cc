@@ -50,7 +50,6 @@ Result<UartPlace> parse_uart_place(const std::string& text) {
 
 UartPorts::~UartPorts() {
   for (Port& port : ports_) {
-    if (port.file != nullptr) std::fclose(port.file);
     if (port.descriptor >= 0) {
       close(port.descriptor);
       if (!port.place.path.empty()) unlink(port.place.path.c_str());
@@ -70,12 +69,9 @@ Status UartPorts::open(const std::vector<UartPlace>& places, std::FILE* report,
     port.open = true;
     port.place = place;
     if (place.kind == UartPlace::Kind::file) {
-      port.file = std::fopen(place.path.c_str(), "wbe");
-      if (port.file == nullptr) {
-        return Error{ErrorCode::io,
-                     fmt::format("--uart: open {}: {} (choose a file that can be written)",
-                                 printable(place.path), std::strerror(errno))};
-      }
+      if (Status opened = port.file.open("--uart", place.path, OutputStream::Growth::in_sight);
+          !opened)
+        return opened;
     } else if (place.kind == UartPlace::Kind::pty) {
       int slave = -1;
       char name[128] = {};
@@ -134,11 +130,8 @@ void UartPorts::flush(Port& port) {
     write_now(console_, port.waiting);
     port.waiting.clear();
   } else if (port.place.kind == UartPlace::Kind::file) {
-    if (std::fwrite(port.waiting.data(), 1, port.waiting.size(), port.file) !=
-            port.waiting.size() ||
-        std::fflush(port.file) != 0) {
-      write_error_ = errno;
-    }
+    port.file.write({reinterpret_cast<const uint8_t*>(port.waiting.data()), port.waiting.size()});
+    port.file.flush();
     port.waiting.clear();
   } else {
     const ssize_t written = write(port.descriptor, port.waiting.data(), port.waiting.size());
@@ -170,17 +163,17 @@ void UartPorts::exchange(const std::function<bool(unsigned, uint8_t)>& input) {
 }
 
 Status UartPorts::finish() {
+  Status first;
   for (Port& port : ports_) {
     if (port.open) flush(port);
     if (port.dropped != 0) {
       print(stderr, "millrace: LPUART{}: {} bytes were dropped, since nobody read its PTY\n",
             port.place.uart, port.dropped);
     }
+    const Status closed = port.file.close();
+    if (first) first = closed;
   }
-  if (write_error_ == 0) return Status();
-  return Error{ErrorCode::io, fmt::format("--uart: write: {} (free some space, or choose another "
-                                          "place)",
-                                          std::strerror(write_error_))};
+  return first;
 }
 
 bool UartPorts::has_pty() const {
@@ -189,7 +182,9 @@ bool UartPorts::has_pty() const {
 }
 
 bool UartPorts::failed() const {
-  return write_error_ != 0 || (console_ == stdout && stdout_error() != 0);
+  return (console_ == stdout && stdout_error() != 0) ||
+         std::any_of(ports_.begin(), ports_.end(),
+                     [](const Port& port) { return port.file.failed(); });
 }
 
 void UartPorts::look_for(const std::string& pattern) { pattern_ = pattern; }

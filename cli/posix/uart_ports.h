@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/posix/output_stream.h"
 #include "millrace/host/result.h"
 
 namespace millrace::cli {
@@ -56,7 +57,7 @@ class UartPorts {
     bool open = false;
     UartPlace place;
     int descriptor = -1;  // PTY's master
-    std::FILE* file = nullptr;
+    OutputStream file;
     std::string waiting;   // to be written
     std::string to_board;  // read from the PTY, not taken yet
     std::string tail;      // the end of its text, for look_for()
@@ -70,7 +71,6 @@ class UartPorts {
   std::string pattern_;
   bool found_ = false;
   std::FILE* console_ = nullptr;
-  int write_error_ = 0;
 };
 
 }  // namespace millrace::cli

@@ -142,7 +142,8 @@ Status choose_usb_host(const std::string& text, board::UsbHostOptions* options) 
                  fmt::format("{} is neither a profile ({}) nor a file that can be read",
                              printable(text), fmt::join(names, ", "))};
   }
-  options->profile_text = *profile + '\n' + options->profile_text;
+  // What the query of a port says counts, wherever it stands.
+  options->profile_texts.insert(options->profile_texts.begin(), {printable(text), *profile});
   return Status();
 }
 

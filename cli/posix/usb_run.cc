@@ -22,9 +22,10 @@ Status UsbRun::start(const UsbOptions& options, board::Board& board, std::FILE* 
     if (options.capture.empty() && options.packet_capture.empty() && options.events.empty()) {
       return Status();
     }
-    return Error{ErrorCode::usage,
-                 "--pcap, --pcap-packets and --usb-at need a USB host (add --usb host, --usb pty or "
-                 "--usb tap)"};
+    return Error{
+        ErrorCode::usage,
+        "--pcap, --pcap-packets and --usb-at need a USB host (add --usb host, --usb pty or "
+        "--usb tap)"};
   }
   if (options.place == UsbOptions::Place::usbip && !options.events.empty()) {
     return Error{ErrorCode::usage,

@@ -10,6 +10,8 @@ using host::Error;
 using host::ErrorCode;
 using host::Result;
 
+const char* const kPortsWithoutHardware = "";
+
 std::vector<host::EndpointScheme> endpoint_schemes() {
   const auto refuse = [](const std::string&) {
     return Result<std::unique_ptr<Endpoint>>(

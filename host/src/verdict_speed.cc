@@ -28,7 +28,7 @@ double blocked_share(const RunResult& r) {
 
 // `36.9 MB/s is 9.0 of 13 packets per microframe`, `0.7 MB/s is 58 % of full speed`, `80.0 MB/s`.
 std::string rate_text(const RunResult& r) {
-  std::string text = fmt::format("{:.1f} MB/s", r.bytes_per_s / 1e6);
+  std::string text = fmt::format("{:.{}f} MB/s", r.bytes_per_s / 1e6, r.bytes_per_s < 1e6 ? 3 : 1);
   if (r.packets_per_microframe > 0) {
     text += fmt::format(" is {:.1f} of 13 packets per microframe", r.packets_per_microframe);
   } else if (r.ceiling_bytes_per_s > 0) {

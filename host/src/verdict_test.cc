@@ -520,7 +520,7 @@ TEST(Verdict, FullSpeedRateIsAShare) {
   r.ceiling_bytes_per_s = 1.216e6;
   r.packets_per_microframe = 0;
   r.bytes_per_s = 0.608e6;
-  expect(r, VerdictKind::link_bound, "0.6 MB/s is 50 % of what full speed can carry");
+  expect(r, VerdictKind::link_bound, "0.608 MB/s is 50 % of what full speed can carry");
 }
 
 }  // namespace

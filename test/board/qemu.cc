@@ -8,7 +8,7 @@
 #include <fstream>
 #include <iterator>
 
-#include "memory/bytes.h"
+#include "core/bytes.h"
 
 namespace millrace::board::diff {
 

@@ -22,10 +22,17 @@ bench() { millrace serial bench $TTY --json "/out/$1.json" --frames "$2" --direc
 step modules modules
 step network network
 usbmon_start usbmon
+millrace turnaround usbmon0 --json /out/turnaround.json --csv /out/pairs.csv \
+  --save /out/live.pcapng >/out/turnaround.txt 2>&1 &
+turnaround=$!
+until_true test -s /out/live.pcapng
 step attach attach
 step device device
 step doctor millrace doctor $TTY
 step bench_in bench bench_in 1Ki in
+kill -INT $turnaround
+wait $turnaround
+echo $? >/out/turnaround.code
 usbmon_end usbmon
 step bench_out bench bench_out 256 out
 step detach detach

@@ -7,6 +7,8 @@ The board runs here and exports its device over USB/IP; Debian's kernel in QEMU 
 vhci_hcd, cdc_acm binds, and the program measures /dev/ttyACM0 in there, before and after a replug.
 init.sh is what the guest does, this is what must come of it. No time is looked at.
 """
+import csv
+import io
 import json
 import pathlib
 import re
@@ -17,6 +19,7 @@ from guest_run import Board, check_codes, run_guest
 from guest_image import Missing
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+from captures import pairs_by_tshark  # noqa: E402
 from e2e import MILLRACE, SOURCE, temporary_folder, validate  # noqa: E402
 
 IMAGE = SOURCE / "build/arm/firmware/ports/rt1062/usb_stream_itcm.hex"
@@ -25,7 +28,8 @@ IMAGE = SOURCE / "build/arm/firmware/ports/rt1062/usb_stream_itcm.hex"
 def check_steps(out):
     # The doctor finds that this is no real cable; what else, check_doctor() looks at.
     expected = {"modules": 0, "network": 0, "attach": 0, "device": 0, "doctor": 1, "bench_in": 0,
-                "usbmon": 0, "bench_out": 0, "detach": 0, "reattach": 0, "bench_again": 0}
+                "usbmon": 0, "turnaround": 130, "bench_out": 0, "detach": 0, "reattach": 0,
+                "bench_again": 0}
     check_codes(out, expected)
 
 
@@ -84,6 +88,22 @@ def check_capture(path, run):
     print(f"usbmon: {len(rows)} events, {moved} bytes in")
 
 
+def check_turnaround(last):
+    """Captured live by the program itself: the pairs that tshark's fields of its file give."""
+    live = validate(json.loads((last / "turnaround.json").read_text()))
+    assert live["capture"]["dropped"] == 0 and live["capture"]["damage"] == "", live["capture"]
+    device = live["devices"][0]
+    assert (device["vid"], device["driver"]) == (0x16C0, "cdc_acm"), device
+    assert live["turnaround"]["paired_by"] == "order", live["turnaround"]
+    pairs = list(csv.DictReader((last / "pairs.csv").read_text().splitlines()))
+    ours = [(int(pair["out_end_ns"]), int(pair["in_end_ns"])) for pair in pairs]
+    theirs = pairs_by_tshark(last / "live.pcapng")
+    assert len(ours) == live["devices"][0]["turnarounds"][0]["times"]["count"] > 0
+    assert set(ours) <= set(theirs) and len(theirs) - len(ours) <= 2, (ours, theirs)
+    print(f"turnaround: {live['turnaround']['pairs']} pairs, "
+          f"{live['turnaround']['median_ns'] / 1000:g} us")
+
+
 def main():
     image = sys.argv[4] if len(sys.argv) > 4 else IMAGE
     with temporary_folder() as name, Board(image) as board:
@@ -97,6 +117,7 @@ def main():
     check_bench(out["bench_out.json"], "out", 256)
     check_bench(out["bench_again.json"], "in", 256)
     check_capture(last / "usbmon.pcap", run)
+    check_turnaround(last)
     # The firmware saw two plugs: enumerated by the board's host, then configured by the guest.
     if image == IMAGE:
         events = re.findall(r"usb: (detached|configured)", console)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The debugger's view of the board.
 #include "board/rt1062_board.h"
-#include "memory/bytes.h"
+#include "core/bytes.h"
 
 namespace millrace::board {
 namespace {

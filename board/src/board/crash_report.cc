@@ -8,7 +8,7 @@
 
 #include <array>
 
-#include "memory/bytes.h"
+#include "core/bytes.h"
 #include "millrace/board/symbols.h"
 
 namespace millrace::board {

@@ -8,7 +8,7 @@
 #include <memory>
 
 #include "board/testing/flash_image.h"
-#include "memory/bytes.h"
+#include "core/bytes.h"
 #include "millrace/board/board.h"
 
 namespace millrace::board {

@@ -36,7 +36,8 @@ uint32_t khz(uint64_t hz) {
 std::unique_ptr<Board> Board::create(const Image& image, const BoardOptions& options,
                                      ImageError* error) {
   Timing timing;
-  const std::string problem = apply_profile(options.timing_profile, &timing);
+  const std::string problem =
+      apply_profile(options.timing_profile, &timing, options.timing_profile_name);
   if (!problem.empty()) {
     error->message = problem;
     error->bad_option = true;
@@ -283,6 +284,7 @@ BoardStats Rt1062Board::stats() const {
   stats.faults = system_.faults().count;
   stats.resets = resets_;
   stats.unknown = unknown_.list();
+  stats.unknown_unlisted = unknown_.unlisted();
   return stats;
 }
 

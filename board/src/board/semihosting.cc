@@ -3,7 +3,7 @@
 
 #include <array>
 
-#include "memory/bytes.h"
+#include "core/bytes.h"
 
 namespace millrace::board {
 namespace {

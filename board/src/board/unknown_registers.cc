@@ -136,7 +136,10 @@ std::string peripheral_register_name(uint32_t address) {
 void UnknownRegisters::count(uint32_t address, bool is_write, uint32_t pc) {
   auto found = entries_.find(address);
   if (found == entries_.end()) {
-    if (entries_.size() >= kMax) return;
+    if (entries_.size() >= kMax) {
+      ++unlisted_;
+      return;
+    }
     found = entries_.emplace(address, Entry{.first_pc = pc}).first;
   }
   ++(is_write ? found->second.writes : found->second.reads);
@@ -154,6 +157,7 @@ std::vector<UnknownRegister> UnknownRegisters::list() const {
 void UnknownRegisters::snapshot(Snapshot& s) {
   uint64_t count = entries_.size();
   s.field("unknown_registers", count);
+  s.field("unlisted", unlisted_);
   if (s.restoring()) {
     entries_.clear();
     if (count > kMax) return s.fail("unknown_registers", "are more than this board keeps");

@@ -15,10 +15,11 @@ namespace millrace::board {
 
 class UnknownRegisters {
  public:
-  static constexpr size_t kMax = 4096;  // distinct addresses kept; later ones are not listed
+  static constexpr size_t kMax = 4096;  // distinct addresses kept; of later ones only a sum
 
   void count(uint32_t address, bool is_write, uint32_t pc);
   std::vector<UnknownRegister> list() const;
+  uint64_t unlisted() const { return unlisted_; }  // accesses to addresses that are not kept
   void snapshot(Snapshot& s);
 
  private:
@@ -27,6 +28,7 @@ class UnknownRegisters {
     uint32_t first_pc = 0;
   };
   std::map<uint32_t, Entry> entries_;
+  uint64_t unlisted_ = 0;
 };
 
 // "LPSPI4+0x014": the peripheral whose 16 KB slot holds `address` (IMXRT1060RM chapter 2).

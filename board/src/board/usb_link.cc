@@ -18,7 +18,9 @@ std::string make_host_profile(const UsbHostOptions& options, UsbHostProfile* pro
                        names);
   }
   std::string problem = apply_usb_profile(builtin, profile);
-  if (problem.empty()) problem = apply_usb_profile(options.profile_text, profile);
+  for (const UsbHostOptions::ProfileText& text : options.profile_texts) {
+    if (problem.empty()) problem = apply_usb_profile(text.text, profile, text.name);
+  }
   return problem;
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/profile_text.h"
 
+#include <fmt/core.h>
+
 namespace millrace::board {
 
 std::string_view trimmed(std::string_view text) {
@@ -15,9 +17,8 @@ std::string printable(std::string_view text) {
   return out;
 }
 
-std::string apply_profile_lines(
-    std::string_view text,
-    const std::function<std::string(std::string_view line, unsigned number)>& apply) {
+std::string apply_profile_lines(std::string_view name, std::string_view text,
+                                const std::function<std::string(std::string_view line)>& apply) {
   unsigned number = 0;
   while (!text.empty()) {
     ++number;
@@ -26,8 +27,9 @@ std::string apply_profile_lines(
     text = end == std::string_view::npos ? std::string_view() : text.substr(end + 1);
     line = trimmed(line.substr(0, line.find('#')));
     if (line.empty()) continue;
-    std::string error = apply(line, number);
-    if (!error.empty()) return error;
+    const std::string error = apply(line);
+    if (error.empty()) continue;
+    return name.empty() ? error : fmt::format("{} line {}: {}", name, number, error);
   }
   return {};
 }

@@ -14,10 +14,10 @@ std::string_view trimmed(std::string_view text);
 // What goes into an error sentence: a hostile profile must not put control bytes on a terminal.
 std::string printable(std::string_view text);
 
-// Calls `apply` for each line that is not empty, without its comment, until it returns an error
-// sentence; returns that, or an empty string.
-std::string apply_profile_lines(
-    std::string_view text,
-    const std::function<std::string(std::string_view line, unsigned number)>& apply);
+// Calls `apply` for each line that is not empty, without its comment, until it returns an error;
+// returns "NAME line N: " and that, or an empty string. `name`: a file's, or what the text is; if
+// it is empty the error stands alone.
+std::string apply_profile_lines(std::string_view name, std::string_view text,
+                                const std::function<std::string(std::string_view line)>& apply);
 
 }  // namespace millrace::board

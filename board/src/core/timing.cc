@@ -21,29 +21,27 @@ const TimingParameter* find(std::string_view name) {
   return nullptr;
 }
 
-std::string apply_line(std::string_view line, unsigned number, Timing* timing) {
+std::string apply_line(std::string_view line, Timing* timing) {
   const size_t equals = line.find('=');
   if (equals == std::string_view::npos) {
-    return fmt::format("timing profile line {}: \"{}\" is not of the form name = value", number,
-                       printable(line));
+    return fmt::format("\"{}\" is not of the form name = value", printable(line));
   }
   const std::string_view name = trimmed(line.substr(0, equals));
   const std::string_view text = trimmed(line.substr(equals + 1));
   const TimingParameter* const parameter = find(name);
   if (parameter == nullptr) {
-    return fmt::format("timing profile line {}: there is no parameter \"{}\"", number,
-                       printable(name));
+    return fmt::format("there is no parameter \"{}\"", printable(name));
   }
   uint32_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (text.empty() || error != std::errc() || end != text.data() + text.size()) {
-    return fmt::format("timing profile line {}: {} is \"{}\", not a decimal number in range",
-                       number, parameter->name, printable(text));
+    return fmt::format("{} is \"{}\", not a decimal number in range", parameter->name,
+                       printable(text));
   }
   const uint32_t maximum = parameter->unit == "flag" ? 1 : kMaxTimingValue;
   if (value < parameter->minimum || value > maximum) {
-    return fmt::format("timing profile line {}: {} is {}, outside {}..{} {}", number,
-                       parameter->name, value, parameter->minimum, maximum, parameter->unit);
+    return fmt::format("{} is {}, outside {}..{} {}", parameter->name, value, parameter->minimum,
+                       maximum, parameter->unit);
   }
   timing->*(parameter->member) = value;
   return {};
@@ -132,11 +130,10 @@ const std::vector<TimingParameter>& timing_parameters() {
   return parameters;
 }
 
-std::string apply_profile(std::string_view text, Timing* timing) {
+std::string apply_profile(std::string_view text, Timing* timing, std::string_view name) {
   Timing changed = *timing;
-  std::string error = apply_profile_lines(text, [&changed](std::string_view line, unsigned number) {
-    return apply_line(line, number, &changed);
-  });
+  std::string error = apply_profile_lines(
+      name, text, [&changed](std::string_view line) { return apply_line(line, &changed); });
   if (!error.empty()) return error;
   *timing = changed;
   return {};

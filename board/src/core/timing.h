@@ -88,8 +88,9 @@ struct TimingParameter {
 const std::vector<TimingParameter>& timing_parameters();
 
 // Lines `name = value  # comment`; a value is decimal, at most kMaxTimingValue. Returns an empty
-// string, or one sentence with the line number; then *timing is as before.
+// string, or one sentence that begins with `name` and the line; then *timing is as before.
 inline constexpr uint32_t kMaxTimingValue = 10'000'000;
-std::string apply_profile(std::string_view text, Timing* timing);
+std::string apply_profile(std::string_view text, Timing* timing,
+                          std::string_view name = "timing profile");
 
 }  // namespace millrace::board

@@ -42,23 +42,17 @@ BlockEnd kind_of_end(const Insn& i) {
   }
 }
 
-// Whether the instruction can change nothing but registers and flags. Exclusives have a monitor.
-bool only_reads(Kind k) {
+// Whether a loop that waits may have it: what it does is undone or done again by every round.
+bool may_wait(Kind k) {
   switch (k) {
-    case Kind::str:
-    case Kind::strb:
-    case Kind::strh:
-    case Kind::strd:
-    case Kind::stm:
-    case Kind::vstr:
-    case Kind::vstm:
+    case Kind::svc:
+    case Kind::bkpt:
+    case Kind::wfe:
+    case Kind::wfi:
+    case Kind::sev:
       return false;
-    case Kind::nop:
-    case Kind::mrs:
-      return true;
     default:
-      return k > Kind::coprocessor && !(k >= Kind::ldrex && k <= Kind::clrex) &&
-             !(k >= Kind::svc && k <= Kind::isb);
+      return k > Kind::coprocessor && k < Kind::vldr;
   }
 }
 
@@ -180,7 +174,7 @@ void BlockCache::fetch_failed(Block* block, AccessFault fault) {
   op.handler = fault == AccessFault::mpu_execute || fault == AccessFault::mpu_data ? &op_fetch_mpu
                                                                                    : &op_fetch_bus;
   op.imm = block->address;
-  block->only_reads = false;
+  block->may_wait = false;
   op.itstate = static_cast<uint8_t>(block->key >> 32);
   block->count = 1;
   block->cycles = 1;
@@ -201,7 +195,7 @@ void BlockCache::build(Block* block) {
   block->first_use.fill(127);
   block->count = 0;
   block->line_count = 0;
-  block->only_reads = true;
+  block->may_wait = true;
   block->joined = 0xFF;
   block->digest_factor = digest_factor(block->address);
   std::vector<Insn> insns;
@@ -238,7 +232,7 @@ void BlockCache::build(Block* block) {
     place.itstate = static_cast<uint8_t>(itstate);
     place.index = static_cast<uint8_t>(insns.size());
     insns.push_back(i);
-    block->only_reads &= only_reads(i.kind);
+    block->may_wait &= may_wait(i.kind);
     lower(i, place, &block->ops);
     block->code.push_back(first);
     if (i.size == 4) {

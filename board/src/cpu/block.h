@@ -40,7 +40,7 @@ struct Block {
   uint8_t end_itstate = 0;
   uint8_t late_count = 0;
   uint8_t line_count = 0;      // entries of `lines`; 0 where fetches never stall
-  bool only_reads = false;     // changes nothing but registers: no store, no system instruction
+  bool may_wait = false;       // has only instructions of loops that wait (idle.cc)
   uint64_t digest_factor = 1;  // of the address, odd
   // Successors seen last: [0] behind the end, [1] the target of the branch, and, but for indirect
   // branches, the cycles that they wait for this block's late results.

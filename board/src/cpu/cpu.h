@@ -8,11 +8,11 @@
 #include <functional>
 #include <vector>
 
+#include "core/bytes.h"
 #include "core/event_queue.h"
 #include "core/timing.h"
 #include "cpu/block.h"
 #include "cpu/branch_predictor.h"
-#include "cpu/host_bytes.h"
 #include "cpu/idle_watch.h"
 #include "cpu/op.h"
 #include "cpu/state.h"
@@ -206,9 +206,7 @@ class Cpu {
   void watch_boundary();
   void end_watch(bool found);
   void begin_round(bool in_full);
-  bool reads_counter() const;
-  bool same_state(uint64_t varying) const;
-  uint64_t rounds_to_skip() const;
+  uint64_t rounds_to_skip();
   void skip_rounds(uint64_t rounds);
 
   MemorySystem& memory_;
@@ -255,8 +253,7 @@ class Cpu {
   uint64_t events_run_ = 0;     // times that events were due
   Cycles event_time_ = kNever;  // of the last that ran since an instruction was executed
   uint64_t device_accesses_ = 0;
-  uint32_t device_address_ = 0;  // of the last one
-  Cycles watch_at_ = 0;          // when to look for an idle loop next
+  Cycles watch_at_ = 0;  // when to look for an idle loop next
   Cycles watch_interval_ = 0;
   uint64_t skipped_rounds_ = 0;
   IdleWatch watch_;

@@ -96,7 +96,6 @@ Access Cpu::finish_access(uint32_t address, uint32_t stall, bool device) {
   }
   if (device) {
     ++device_accesses_;
-    device_address_ = address;
     dirty_ = true;
     return Access::done_stop;
   }

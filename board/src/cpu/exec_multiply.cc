@@ -61,7 +61,8 @@ void charge_division(Cpu& cpu, uint32_t dividend, uint32_t divisor) {
   if (!cpu.timed() || divisor == 0) {
     return;
   }
-  const int bits = std::bit_width(dividend) - std::bit_width(divisor);
+  const int bits =
+      static_cast<int>(std::bit_width(dividend)) - static_cast<int>(std::bit_width(divisor));
   const uint32_t range = cpu.timing().div_max - cpu.timing().div_min;
   if (bits > 0) {
     const uint32_t steps = (static_cast<uint32_t>(bits) + 3) / 4;

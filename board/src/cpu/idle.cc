@@ -1,47 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loops that wait: for a variable that an interrupt changes (`while (ticks < n)`), or for the cycle
-// counter (`while (CYCCNT - start < n)`). A round that only reads memory and comes back to where it
-// began with the same registers, predictor and counts will do so until the next event; so whole
-// rounds up to there are not executed but multiplied out: time, instructions, stalls, digest. The
-// outcome is that of execution to the last bit, so it does not matter when a loop is noticed, and
-// slicing a run differently changes nothing.
+// Loops that wait: for a variable that an interrupt changes (`while (ticks < n)`), or for a
+// counter, in one block (`while (CYCCNT - start < n)`) or in many (`while (micros() - start < n)
+// yield()`). A round that comes back to where it began with everything that matters as it was, and
+// that can only meet the same conditions again, will do so until the next event; so whole rounds up
+// to there are not executed but multiplied out: time, instructions, stalls, digest. The outcome is
+// that of execution to the last bit, so it does not matter when a loop is noticed, and slicing a
+// run differently changes nothing.
 //
 // The run loop pays nothing for it: at growing intervals the deadline is put early, and for some
-// tens of instructions the core is looked at between blocks. In a loop that polls the cycle counter
-// some registers differ from round to round; counter_loop.h says which and how far the comparison
-// is from another result. One whole round is always left to execute before the next event, which
-// gives those registers their values.
+// hundred instructions the core is looked at between blocks, until the first place comes again and
+// then once more. What differs from round to round, and for how long it does not matter, is
+// waiting_round.h's to say. One whole round is always left to execute before the next event, which
+// gives what differs its values.
 #include <algorithm>
 #include <array>
 #include <bit>
 
-#include "cpu/counter_loop.h"
 #include "cpu/cpu.h"
-#include "cpu/decoder.h"
-#include "cpu/pipeline.h"
+#include "cpu/waiting_round.h"
 
 namespace millrace::board {
 namespace {
 
-constexpr uint32_t kCycleCounter = 0xE0001004;  // DWT_CYCCNT
-constexpr unsigned kMaxSteps = 96;
+constexpr unsigned kMaxSteps = 384;
 constexpr Cycles kFirstInterval = 1024;
-constexpr Cycles kLastInterval = Cycles{256} * 1024;
+constexpr Cycles kLastInterval = Cycles{1024} * 1024;
 
 using CounterArray = std::array<uint64_t, sizeof(CpuCounters) / sizeof(uint64_t)>;
-
-std::vector<Insn> decode_block(const Block& block, uint32_t find_pc, size_t* found) {
-  std::vector<Insn> insns;
-  uint32_t address = block.address;
-  for (size_t k = 0; k < block.code.size();) {
-    const uint16_t second = k + 1 < block.code.size() ? block.code[k + 1] : uint16_t{0};
-    if (address == find_pc) *found = insns.size();
-    insns.push_back(decode(block.code[k], second, address, 0));
-    k += insns.back().size / 2;
-    address += insns.back().size;
-  }
-  return insns;
-}
 
 }  // namespace
 
@@ -91,66 +76,39 @@ void Cpu::begin_round(bool in_full) {
 void Cpu::watch_boundary() {
   IdleWatch& w = watch_;
   if (!w.has_head) return begin_round(false);
-  if (!block_->only_reads || previous_ == nullptr || events_run_ != w.events_run) {
+  if (!block_->may_wait || previous_ == nullptr || events_run_ != w.events_run) {
     return end_watch(false);
   }
   ++w.blocks;
   w.digest_factors += block_->digest_factor;
-  if (state.r[15] != w.state.r[15] || state.itstate != w.state.itstate) return;
-  if (!w.confirming) {
-    if (same_state(0) || reads_counter()) return begin_round(true);
-    return end_watch(false);
+  // In a function that is called from several places of the loop the stack or LR differ.
+  const CpuState& head = w.state;
+  if (state.r[15] != head.r[15] || state.itstate != head.itstate || state.r[13] != head.r[13] ||
+      state.r[14] != head.r[14]) {
+    return;
   }
+  if (!w.confirming) return begin_round(true);
   const uint64_t rounds = rounds_to_skip();
   if (rounds != 0) skip_rounds(rounds);
   end_watch(rounds != 0);
 }
 
-// The round was one block with one access to a device: the cycle counter.
-bool Cpu::reads_counter() const {
-  return watch_.blocks == 1 && device_accesses_ - watch_.device_accesses == 1 &&
-         device_address_ == kCycleCounter;
-}
-
-// The registers are those at the head, but for `varying` (by number of the scoreboard).
-bool Cpu::same_state(uint64_t varying) const {
-  const CpuState& head = watch_.state;
-  CpuState s = state;
-  const auto varies = [varying](unsigned reg) { return ((varying >> reg) & 1) != 0; };
-  for (unsigned reg = 0; reg < kFlags; ++reg) {
-    if (varies(reg)) s.r[reg] = head.r[reg];
-  }
-  for (unsigned reg = 0; reg < s.s.size(); ++reg) {
-    if (varies(kFpBase + reg)) s.s[reg] = head.s[reg];
-  }
-  if (varies(kFlags)) {
-    s.n_source = head.n_source;
-    s.z_source = head.z_source;
-    s.c = head.c;
-    s.v = head.v;
-  }
-  return s == head;
-}
-
 // Rounds like the last one that can be left out before the deadline, at least one remaining.
-uint64_t Cpu::rounds_to_skip() const {
+uint64_t Cpu::rounds_to_skip() {
   const IdleWatch& w = watch_;
   if (deadline_ == kNever || previous_ != w.previous || link_ != w.link || penalty_ != w.penalty ||
-      memory_.activity().other != w.activity.other || predictor_ != *w.predictor) {
+      counters_.barrier != w.counters.barrier || memory_.activity().other != w.activity.other ||
+      predictor_ != *w.predictor) {
     return 0;
   }
-  const Cycles period = now() - w.at;
-  uint64_t rounds = (deadline_ - now()) / period;
-  if (device_accesses_ == w.device_accesses) {
-    if (!same_state(0)) return 0;
-  } else {
-    if (!reads_counter() || period > UINT32_MAX) return 0;
-    size_t load = SIZE_MAX;
-    const std::vector<Insn> insns = decode_block(*block_, access_pc_, &load);
-    const std::optional<CounterLoop> loop = find_counter_loop(insns, load);
-    if (!loop || !same_state(loop->varying)) return 0;
-    rounds = std::min(rounds, steady_rounds(*loop, w.state, state, static_cast<uint32_t>(period)));
-  }
+  WaitingRound round({.head = w.state,
+                      .behind = state,
+                      .begin = w.at,
+                      .end = now(),
+                      .instructions = instructions_ - w.instructions,
+                      .device_accesses = device_accesses_ - w.device_accesses},
+                     memory_, system_);
+  const uint64_t rounds = round.equal_rounds((deadline_ - now()) / (now() - w.at));
   return rounds > 0 ? rounds - 1 : 0;
 }
 

@@ -84,6 +84,19 @@ void SystemControlM7::write(uint32_t offset, unsigned size, uint32_t value, Cycl
   write_word(offset & ~3u, (value << shift) & lanes, lanes, now);
 }
 
+bool SystemControlM7::counter_range(uint32_t address, Cycles from, Cycles to,
+                                    ValueRange* range) const {
+  constexpr uint32_t kCycleCounter = kPpbFirst + kDwt + 4;
+  if (address == kCycleCounter) {
+    const uint32_t first = dwt_.cycle_count(from);
+    *range = {first, dwt_.cycle_count(to) - first};
+    return to - from < UINT32_MAX;
+  }
+  constexpr uint32_t kFirst = kPpbFirst + kScs + kSysTickFirst;
+  return address >= kFirst && address <= kPpbFirst + kScs + kSysTickLast &&
+         systick_.range(address - kPpbFirst - kScs, from, to, range);
+}
+
 uint32_t SystemControlM7::read_word(uint32_t offset, Cycles now) {
   if (offset < kDwt) {
     return itm_.read(offset);

@@ -8,6 +8,7 @@
 #include "core/device.h"
 #include "core/event_queue.h"
 #include "cpu/state.h"
+#include "cpu/value_range.h"
 #include "memory/memory_system.h"
 
 namespace millrace::board {
@@ -77,6 +78,16 @@ class SystemControl : public Device, public AttributeSource {
   virtual void set_interrupt(unsigned irq, bool level) = 0;
   virtual void watch_data(uint32_t address, unsigned size, bool is_write, uint32_t pc) = 0;  // DWT
   virtual bool watches_data() const = 0;
+
+  // All that a 32-bit read of the counter at `address` can give from `from` to `to`, if nothing
+  // happens meanwhile. False: no counter, one that wraps until then, or a read has an effect.
+  virtual bool counter_range(uint32_t address, Cycles from, Cycles to, ValueRange* range) const {
+    static_cast<void>(address);
+    static_cast<void>(from);
+    static_cast<void>(to);
+    static_cast<void>(range);
+    return false;
+  }
 
   // Configuration the core obeys: CCR.UNALIGN_TRP, CCR.DIV_0_TRP.
   virtual bool trap_unaligned() const = 0;

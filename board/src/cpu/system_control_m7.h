@@ -94,6 +94,7 @@ class SystemControlM7 final : public SystemControl {
   void set_interrupt(unsigned irq, bool level) override;
   void watch_data(uint32_t address, unsigned size, bool is_write, uint32_t pc) override;
   bool watches_data() const override { return dwt_.watches_data(); }
+  bool counter_range(uint32_t address, Cycles from, Cycles to, ValueRange* range) const override;
   bool trap_unaligned() const override;
   bool trap_divide_by_zero() const override;
 

@@ -67,6 +67,35 @@ uint64_t SysTick::take_ticks(Cycles now) {
   return (control_ & kCoreClock) != 0 ? elapsed : edges;
 }
 
+// The same as take_ticks(), which stays the only one that moves.
+uint64_t SysTick::ticks_until(Cycles now) const {
+  const Cycles elapsed = now > anchor_ ? now - anchor_ : 0;
+  if ((control_ & kCoreClock) != 0) return elapsed;
+  return (phase_ + std::min<Cycles>(elapsed, kSpan) * kSysTickReferenceHz) / core_hz_;
+}
+
+bool SysTick::range(uint32_t offset, Cycles from, Cycles to, ValueRange* range) const {
+  const bool runs = (control_ & kEnable) != 0;
+  const uint64_t most = runs ? ticks_until(to) : 0;
+  // A wrap sets COUNTFLAG, and a read of CSR clears it.
+  if (to - anchor_ > kSpan || most >= count_ + (runs ? 0u : 1u)) return false;
+  if (offset == kCsr && (control_ & kCountFlag) == 0) {
+    *range = ValueRange::of(control_);
+  } else if (offset == kRvr) {
+    *range = ValueRange::of(reload_);
+  } else if (offset == kCvr) {
+    // Before the anchor it was higher, by no more than all these cycles.
+    const Cycles before = from < anchor_ ? anchor_ - from : 0;
+    const uint64_t least = runs ? ticks_until(from) : 0;
+    const uint64_t high = std::max<uint64_t>(count_, std::min(count_ + before, uint64_t{reload_}));
+    *range = ValueRange::between(count_ - static_cast<uint32_t>(most),
+                                 static_cast<uint32_t>(high - least));
+  } else {
+    return false;
+  }
+  return true;
+}
+
 void SysTick::settle(Cycles now) {
   const uint64_t ticks = take_ticks(now);
   if ((control_ & kEnable) == 0 || ticks == 0) {

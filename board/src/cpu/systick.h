@@ -7,6 +7,7 @@
 
 #include "core/event_queue.h"
 #include "cpu/nvic.h"
+#include "cpu/value_range.h"
 
 namespace millrace::board {
 
@@ -24,6 +25,9 @@ class SysTick {
   uint32_t read(uint32_t offset, Cycles now);
   void write(uint32_t offset, uint32_t value, Cycles now);
 
+  // SystemControl::counter_range() of SYST_CSR, RVR or CVR.
+  bool range(uint32_t offset, Cycles from, Cycles to, ValueRange* range) const;
+
   void snapshot(Snapshot& s);
 
  private:
@@ -32,6 +36,7 @@ class SysTick {
   void settle(Cycles now);
   void schedule();
   uint64_t take_ticks(Cycles now);  // clock edges since anchor_; moves anchor_
+  uint64_t ticks_until(Cycles now) const;
 
   EventQueue& events_;
   Nvic& nvic_;

@@ -177,5 +177,34 @@ TEST_F(SysTickTest, LargestPeriodInOneStep) {
   EXPECT_EQ(peek(kCvr), 0xFFFFFFu - static_cast<uint32_t>(999'999'999'999 % 0x1000000));
 }
 
+// What counter_range() says holds for every read until then, whichever clock counts.
+TEST_F(SysTickTest, EveryReadIsInTheRangeThatIsGiven) {
+  for (const uint32_t control : {1u, 5u, 0u, 4u}) {
+    poke(kCsr, 0);
+    poke(kRvr, 400);
+    poke(kCvr, 0);
+    poke(kCsr, control);
+    go_to(events.now() + 6000 * 9);
+    peek(kCsr);
+    const Cycles from = events.now(), step = control == 1 ? 6000 : 1;
+    unsigned given = 0;
+    for (Cycles length = 1; length < 500; length += 7) {
+      ValueRange counter, flags;
+      const Cycles to = from + length * step;
+      const bool is_given = scs.counter_range(kCvr, from, to, &counter);
+      EXPECT_EQ(scs.counter_range(kCsr, from, to, &flags), is_given);
+      if (!is_given) break;  // it wraps until then
+      ++given;
+      go_to(to);
+      EXPECT_TRUE(counter.has(peek(kCvr))) << control << ' ' << length;
+      EXPECT_EQ(flags, ValueRange::of(control));
+      EXPECT_EQ(peek(kCsr), control);
+      ASSERT_TRUE(scs.counter_range(kCvr, from, to, &counter));
+      EXPECT_TRUE(counter.has(peek(kCvr)));
+    }
+    EXPECT_GE(given, 10u) << control;
+  }
+}
+
 }  // namespace
 }  // namespace millrace::board

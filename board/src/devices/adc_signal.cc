@@ -6,8 +6,10 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <filesystem>
 #include <fstream>
 #include <numbers>
+#include <system_error>
 #include <vector>
 
 namespace millrace::board {
@@ -57,6 +59,12 @@ double interpolate(const std::vector<Point>& points, double seconds) {
 double wave(double turns) { return std::sin(2 * std::numbers::pi * (turns - std::floor(turns))); }
 
 std::string read_csv(std::string_view path, AdcSignal* out) {
+  std::error_code ignored;
+  const std::filesystem::file_status status = std::filesystem::status(std::string(path), ignored);
+  if (std::filesystem::is_directory(status) || std::filesystem::is_fifo(status)) {
+    return fmt::format("open {}: is no file but a {} (give a CSV file)", path,
+                       std::filesystem::is_fifo(status) ? "FIFO" : "folder");
+  }
   std::ifstream file{std::string(path), std::ios::binary};
   if (!file) return fmt::format("open {}: cannot be read (check the name of the CSV file)", path);
   // 64 bytes a line are plenty; a file that is longer than all lines allowed is not read further.

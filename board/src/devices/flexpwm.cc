@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A submodule goes from point to point: the counts at which it equals one of VAL0..5, and the count
 // after VAL1, at which INIT is loaded and, every LDFQ + 1 times, the buffered registers if LDOK is
-// set. Where nobody looks, whole periods are skipped once all that a reload can change has changed.
+// set. Where nobody looks, whole periods are skipped once all that counting can change has changed;
+// a flag whose value the counter never reaches is not waited for.
 //
 // The prescaler is taken from one divider that runs free.
 #include "devices/flexpwm.h"
@@ -177,9 +178,29 @@ uint64_t Flexpwm::ticks_to(unsigned submodule, uint64_t counts) const {
   return (((s.settled >> s.prescaler) + counts) << s.prescaler) - s.settled;
 }
 
+// The status flags that counting may still set: not those of values outside of the period.
+uint32_t Flexpwm::possible_flags(unsigned submodule) const {
+  const Submodule& s = state_[submodule];
+  if ((registers_[kMctrl] >> submodule & 1) != 0) return kRef | kRf | kCmpf;  // LDOK: others come
+  uint32_t flags = kRf | (s.changed ? kRef : 0);
+  for (unsigned i = 0; i < 6; ++i) {
+    const bool in_period = static_cast<uint16_t>(s.values[i] - s.init) < period(submodule);
+    const bool before_reload = static_cast<uint16_t>(s.values[i] - s.count) <=
+                               static_cast<uint16_t>(s.values[1] - s.count);
+    flags |= (in_period || before_reload ? 1u : 0u) << i;
+  }
+  return flags;
+}
+
+// Counting on changes nothing but the counter.
+bool Flexpwm::steady(unsigned submodule) const {
+  return (registers_[kMctrl] >> submodule & 1) == 0 &&
+         (possible_flags(submodule) & ~reg(submodule, kSts)) == 0;
+}
+
 bool Flexpwm::observed(unsigned submodule) const {
   const uint32_t enabled = reg(submodule, kInten), status = reg(submodule, kSts);
-  if ((enabled & ~status & (kRef | kRf | kCmpf)) != 0) return true;
+  if ((enabled & ~status & possible_flags(submodule)) != 0) return true;
   if (dma_ && (reg(submodule, kDmaen) & kValde) != 0 && (status & kRf) == 0) return true;
   return trigger_ && state_[submodule].watchers != 0 && (reg(submodule, kTctrl) & kCmpf) != 0;
 }
@@ -225,9 +246,6 @@ void Flexpwm::match(unsigned submodule) {
 
 void Flexpwm::settle(unsigned submodule, uint64_t end) {
   Submodule& s = state_[submodule];
-  // After so many reloads LDOK and LDFQ have had their effect (LDFQ is at most 15).
-  constexpr unsigned kSteady = 33;
-  unsigned reloads = 0;
   while (s.settled < end) {
     if (!running(submodule)) {
       s.settled = end;
@@ -242,20 +260,19 @@ void Flexpwm::settle(unsigned submodule, uint64_t end) {
       return;
     }
     s.settled += ticks;
-    if (s.count == s.values[1]) {
+    const bool reloads = s.count == s.values[1];
+    if (reloads) {
       reload(submodule);
-      ++reloads;
     } else {
       s.count = static_cast<uint16_t>(s.count + counts);
     }
     match(submodule);
-    if (reloads == kSteady && !observed(submodule)) {
+    if (reloads && steady(submodule) && !observed(submodule)) {
       const uint64_t round = uint64_t{period(submodule)} << s.prescaler;
       const uint64_t rounds = (end - s.settled) / round;
       s.settled += rounds * round;
       const uint32_t every = (reg(submodule, kCtrl) >> 12 & 0xF) + 1;
       s.cycles = static_cast<uint8_t>((s.cycles + rounds) % every);
-      reloads = kSteady + 1;
     }
   }
 }

@@ -65,7 +65,9 @@ class Flexpwm final : public Device, private ClockUser {
   uint32_t period(unsigned submodule) const;
   uint32_t counts_to_point(unsigned submodule) const;
   uint64_t ticks_to(unsigned submodule, uint64_t counts) const;
+  uint32_t possible_flags(unsigned submodule) const;
   bool observed(unsigned submodule) const;
+  bool steady(unsigned submodule) const;
   void load(unsigned submodule);
   void reload(unsigned submodule);
   void match(unsigned submodule);

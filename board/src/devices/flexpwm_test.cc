@@ -15,8 +15,8 @@ namespace {
 
 constexpr uint32_t sm(unsigned submodule, uint32_t offset) { return 0x60 * submodule + offset; }
 constexpr uint32_t kCnt = 0x00, kInit = 0x02, kCtrl2 = 0x04, kCtrl = 0x06, kVal0 = 0x0A,
-                   kVal1 = 0x0E, kVal3 = 0x16, kSts = 0x24, kInten = 0x26, kDmaen = 0x28,
-                   kTctrl = 0x2A, kMctrl = 0x188, kFsts0 = 0x18E;
+                   kVal1 = 0x0E, kVal2 = 0x12, kVal3 = 0x16, kSts = 0x24, kInten = 0x26,
+                   kDmaen = 0x28, kTctrl = 0x2A, kMctrl = 0x188, kFsts0 = 0x18E;
 constexpr uint32_t kFull = 0x400, kRf = 0x1000, kRef = 0x2000, kRuf = 0x4000;
 constexpr Cycles kTick = 4;
 
@@ -147,6 +147,24 @@ TEST_F(FlexpwmTest, NobodyLooksForALongTimeAndNothingIsLost) {
   EXPECT_EQ(at(1, kSts) & kRf, 0u);
   run_to(next);
   EXPECT_EQ(at(1, kSts) & kRf, kRf);
+}
+
+TEST_F(FlexpwmTest, AFlagThatCannotComeIsNotWaitedFor) {
+  set(0, kVal2, 500);
+  set(0, kInten, 1 << 2);
+  run(0, 0, 0);  // one count a period, in which VAL2 is never met
+  run_to(10 * kTick);
+  EXPECT_EQ(host.events().next(), kNever);
+  run_to(1'000'000'000'000);
+  EXPECT_EQ(at(0, kCnt), 0u);
+  EXPECT_FALSE(host.lines[137]);
+  set(0, kVal1, 999);  // takes effect with the next reload, one tick from here
+  put(pwm, kMctrl, 0x101, 2);
+  const Cycles reload = 1'000'000'000'000 + kTick;
+  run_to(reload + 500 * kTick - 1);
+  EXPECT_FALSE(host.lines[137]);
+  run_to(reload + 500 * kTick);
+  EXPECT_TRUE(host.lines[137]);
 }
 
 TEST_F(FlexpwmTest, WithoutRunTheCounterStandsAtInit) {

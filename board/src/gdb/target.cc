@@ -9,8 +9,8 @@
 #include <algorithm>
 #include <array>
 
+#include "core/bytes.h"
 #include "gdb/packet.h"
-#include "memory/bytes.h"
 #include "memory/physical_memory.h"
 
 namespace millrace::board::gdb {

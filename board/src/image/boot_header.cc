@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "image/boot_header.h"
 
-#include "memory/bytes.h"
+#include "core/bytes.h"
 
 namespace millrace::board {
 namespace {

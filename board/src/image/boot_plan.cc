@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "memory/bytes.h"
+#include "core/bytes.h"
 #include "memory/physical_memory.h"
 #include "millrace/board/boot_rom.h"
 #include "millrace/board/memory_map.h"

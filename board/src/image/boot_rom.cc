@@ -11,8 +11,8 @@
 
 #include <fmt/format.h>
 
+#include "core/bytes.h"
 #include "image/boot_header.h"
-#include "memory/bytes.h"
 #include "memory/physical_memory.h"
 #include "millrace/board/memory_map.h"
 

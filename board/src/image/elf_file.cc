@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "memory/bytes.h"
+#include "core/bytes.h"
 
 namespace millrace::board {
 namespace {

@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <tuple>
 
+#include "core/bytes.h"
 #include "image/elf_image.h"
-#include "memory/bytes.h"
 
 namespace millrace::board {
 namespace {

@@ -139,8 +139,14 @@ class MemorySystem {
     static_cast<void>(last);
     attributes_changed();
   }
+  // A store to the word at `address` changes its bytes and nothing else, and costs nothing.
+  virtual bool stores_freely(uint32_t address, bool privileged) {
+    static_cast<void>(address);
+    static_cast<void>(privileged);
+    return false;
+  }
   // What accesses have counted so far, for loops of which many equal rounds are skipped
-  // (cpu/idle.h): a round that changes `other` is not like the next. repeat() counts rounds that
+  // (cpu/idle.cc): a round that changes `other` is not like the next. repeat() counts rounds that
   // were skipped.
   struct Activity {
     uint64_t icache_hits = 0, dcache_hits = 0, peripheral_stalls = 0;

@@ -165,6 +165,13 @@ StoreResult Rt1062Memory::store_piece(uint32_t address, unsigned size, uint32_t 
   return store_memory(page, (flags & kDeviceType) == 0, address, size, value, at);
 }
 
+bool Rt1062Memory::stores_freely(uint32_t address, bool privileged) {
+  const Page& page = pages_.page(address, privileged);
+  const bool is_tcm = page.memory == Memory::itcm || page.memory == Memory::dtcm;
+  return page.host != nullptr && (is_tcm || !options_.timing) &&
+         (pages_.flags(page, address, privileged) & kWritable) != 0 && !pages_.decoded(address);
+}
+
 StoreResult Rt1062Memory::store_cached(const Page& page, unsigned flags, uint32_t address,
                                        unsigned size, uint32_t value, Cycles at) {
   const uint32_t line = line_of(address);

@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "core/bytes.h"
 #include "memory/buses.h"
-#include "memory/bytes.h"
 #include "memory/cache.h"
 #include "memory/fill_buffers.h"
 #include "memory/memory_counts.h"
@@ -106,6 +106,7 @@ class Rt1062Memory final : public MemorySystem {
   // AHBCR.PREFETCHEN of FlexSPI1 (index 0) or FlexSPI2 (index 1).
   void set_flexspi_prefetch(unsigned index, bool on);
   void disable_read_allocate(bool disabled) { fills_.disable_read_allocate(disabled); }  // ACTLR
+  bool stores_freely(uint32_t address, bool privileged) override;
   Activity activity() const override;
   void repeat(const Activity& round, uint64_t times) override;
   void reset() override;

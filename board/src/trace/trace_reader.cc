@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "memory/bytes.h"
+#include "core/bytes.h"
 #include "millrace/board/trace.h"
 #include "trace/trace_format.h"
 

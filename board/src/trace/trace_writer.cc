@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
-#include "memory/bytes.h"
+#include "core/bytes.h"
 #include "millrace/board/trace.h"
 #include "trace/trace_format.h"
 

@@ -16,7 +16,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "memory/bytes.h"
+#include "core/bytes.h"
 
 namespace millrace::board {
 namespace {

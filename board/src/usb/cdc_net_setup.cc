@@ -11,7 +11,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "memory/bytes.h"
+#include "core/bytes.h"
 #include "usb/usb_descriptor_walk.h"
 
 namespace millrace::board {

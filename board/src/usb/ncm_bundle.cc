@@ -12,7 +12,7 @@
 #include <bit>
 #include <utility>
 
-#include "memory/bytes.h"
+#include "core/bytes.h"
 #include "millrace/link/ntb16.h"
 
 namespace millrace::board {

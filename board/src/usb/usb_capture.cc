@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <string_view>
 
-#include "memory/bytes.h"
+#include "core/bytes.h"
 #include "usb/usb_crc.h"
 
 namespace millrace::board {

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <array>
 
-#include "memory/bytes.h"
+#include "core/bytes.h"
 #include "usb/usb_descriptor_walk.h"
 #include "usb/usb_descriptors.h"
 

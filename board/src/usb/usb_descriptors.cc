@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "memory/bytes.h"
+#include "core/bytes.h"
 #include "usb/usb_descriptor_walk.h"
 
 namespace millrace::board {

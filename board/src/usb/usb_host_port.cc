@@ -6,7 +6,7 @@ namespace millrace::board {
 namespace {
 
 constexpr uint64_t kSuspendNs = 3'000'000;  // of idle bus until the device suspends, 7.1.7.6
-constexpr uint64_t kResumeNs = 20'000'000;          // TDRSMDN, 7.1.7.7
+constexpr uint64_t kResumeNs = 20'000'000;  // TDRSMDN, 7.1.7.7
 constexpr uint64_t kResumeRecoveryNs = 10'000'000;  // TRSMRCY: starts of frame, no transactions
 
 }  // namespace

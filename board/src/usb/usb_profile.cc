@@ -132,11 +132,10 @@ bool parse_stalls(std::string_view text, std::vector<UsbHostProfile::Stall>* sta
   return true;
 }
 
-std::string apply_line(std::string_view line, unsigned number, UsbHostProfile* profile) {
+std::string apply_line(std::string_view line, UsbHostProfile* profile) {
   const size_t equals = line.find('=');
   if (equals == std::string_view::npos) {
-    return fmt::format("USB host profile line {}: \"{}\" is not of the form name = value", number,
-                       printable(line));
+    return fmt::format("\"{}\" is not of the form name = value", printable(line));
   }
   const std::string_view name = trimmed(line.substr(0, equals));
   const std::string_view text = trimmed(line.substr(equals + 1));
@@ -147,41 +146,38 @@ std::string apply_line(std::string_view line, unsigned number, UsbHostProfile* p
       return {};
     }
     return fmt::format(
-        "USB host profile line {}: packets_per_microframe is \"{}\", not a number from 0.001 to "
+        "packets_per_microframe is \"{}\", not a number from 0.001 to "
         "13 with at most three places",
-        number, printable(text));
+        printable(text));
   }
   if (name == "reader_stall_us") {
     if (parse_stalls(text, &profile->reader_stalls)) return {};
-    return fmt::format(
-        "USB host profile line {}: reader_stall_us is \"{}\", not a list of START,LENGTH in order",
-        number, printable(text));
+    return fmt::format("reader_stall_us is \"{}\", not a list of START,LENGTH in order",
+                       printable(text));
   }
   for (const Parameter& parameter : kParameters) {
     if (name != parameter.name) continue;
     uint32_t value = 0;
     if (!parse_number(text, &value)) {
-      return fmt::format("USB host profile line {}: {} is \"{}\", not a decimal number in range",
-                         number, name, printable(text));
+      return fmt::format("{} is \"{}\", not a decimal number in range", name, printable(text));
     }
     if (value < parameter.minimum || value > parameter.maximum) {
-      return fmt::format("USB host profile line {}: {} is {}, outside {}..{}", number, name, value,
-                         parameter.minimum, parameter.maximum);
+      return fmt::format("{} is {}, outside {}..{}", name, value, parameter.minimum,
+                         parameter.maximum);
     }
     profile->*(parameter.member) = value;
     return {};
   }
-  return fmt::format("USB host profile line {}: there is no parameter \"{}\"", number,
-                     printable(name));
+  return fmt::format("there is no parameter \"{}\"", printable(name));
 }
 
 }  // namespace
 
-std::string apply_usb_profile(std::string_view text, UsbHostProfile* profile) {
+std::string apply_usb_profile(std::string_view text, UsbHostProfile* profile,
+                              std::string_view name) {
   UsbHostProfile changed = *profile;
-  std::string error = apply_profile_lines(text, [&changed](std::string_view line, unsigned number) {
-    return apply_line(line, number, &changed);
-  });
+  std::string error = apply_profile_lines(
+      name, text, [&changed](std::string_view line) { return apply_line(line, &changed); });
   if (!error.empty()) return error;
   *profile = std::move(changed);
   return {};

@@ -57,7 +57,8 @@ inline constexpr size_t kMaxReaderStalls = 1000;
 
 // Applies lines on top of *profile. Returns an empty string, or one sentence with the line number;
 // then *profile is as before.
-std::string apply_usb_profile(std::string_view text, UsbHostProfile* profile);
+std::string apply_usb_profile(std::string_view text, UsbHostProfile* profile,
+                              std::string_view name = "USB host profile");
 
 // The text of a built-in profile: "ideal", "xhci-desktop", "xhci-laptop", "windows-serial". Empty:
 // there is none of that name.

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "memory/bytes.h"
+#include "core/bytes.h"
 
 namespace millrace::board {
 namespace {

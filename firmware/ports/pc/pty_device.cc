@@ -54,6 +54,7 @@ struct PtyDevice::State {
   void publish_path(const std::string& new_path);
   bool make_link(const std::string& target, std::string* error);
   void remove_link();
+  std::string link_target() const;
   void publish_counters();
 
   PtyDeviceOptions options;
@@ -65,6 +66,7 @@ struct PtyDevice::State {
   std::atomic<bool> counters_wanted{false};
   std::atomic<uint32_t> boots{1};
   bool link_made = false;
+  std::string made_target;
 
   std::mutex mutex;  // guards what follows
   std::condition_variable published;
@@ -188,6 +190,13 @@ bool PtyDevice::State::make_link(const std::string& target, std::string* error) 
       *error = link + ": is there and is no symbolic link (choose another name)";
       return false;
     }
+    const std::string now = link_target();
+    if (!link_made && now != target && now.rfind("/dev/pts/", 0) == 0 &&
+        access(now.c_str(), F_OK) == 0) {
+      *error = link + ": leads to " + now +
+               ", which is in use (end the device that made it, or choose another name)";
+      return false;
+    }
     unlink(link.c_str());
   }
   if (symlink(target.c_str(), link.c_str()) != 0) {
@@ -195,11 +204,19 @@ bool PtyDevice::State::make_link(const std::string& target, std::string* error) 
     return false;
   }
   link_made = true;
+  made_target = target;
   return true;
 }
 
+std::string PtyDevice::State::link_target() const {
+  char text[4096];
+  const ssize_t size = readlink(options.link_path.c_str(), text, sizeof(text));
+  return size < 0 ? "" : std::string(text, static_cast<size_t>(size));
+}
+
 void PtyDevice::State::remove_link() {
-  if (link_made) unlink(options.link_path.c_str());
+  // What somebody else has put there meanwhile stays.
+  if (link_made && link_target() == made_target) unlink(options.link_path.c_str());
   link_made = false;
 }
 

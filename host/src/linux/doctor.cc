@@ -270,8 +270,10 @@ Result<std::vector<DoctorReport>> examine_on(const SysTree& tree, const LivePort
   return reports;
 }
 
-Result<std::vector<DoctorReport>> examine(const std::string& path, const std::string& root) {
+Result<std::vector<DoctorReport>> examine(const std::string& name, const std::string& root) {
   const SysTree tree(root);
+  std::string path = tree.live() ? path_of_name(name) : name;
+  if (!path.empty() && path.find('/') == std::string::npos) path = "/dev/" + path;
   if (tree.live() && !path.empty()) {
     const Status port = check_port_node(path);
     if (!port && port.error().code == ErrorCode::not_a_port) return port.error();

@@ -17,10 +17,10 @@ class LinuxSystem final : public PortSystem {
   }
 
   Result<std::string> resolve(const std::string& name) override {
-    const std::string path = name.find('/') == std::string::npos ? "/dev/" + name : name;
-    const std::string full = SysTree("").resolve(path);
+    const std::string full = SysTree("").resolve(path_of_name(name));
     if (full.empty()) {
-      return Error{ErrorCode::not_found, fmt::format("{}: there is no such port", path)};
+      return Error{ErrorCode::not_found,
+                   fmt::format("{}: there is no such port", path_of_name(name))};
     }
     return full;
   }

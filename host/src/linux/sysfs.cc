@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -44,6 +45,13 @@ std::optional<std::string> read_up_to(const std::string& path, size_t limit) {
 }
 
 }  // namespace
+
+std::string path_of_name(const std::string& name) {
+  if (name.empty() || name.find('/') != std::string::npos) return name;
+  const std::string device = "/dev/" + name;
+  const bool is_here = ::access(device.c_str(), F_OK) != 0 && ::access(name.c_str(), F_OK) == 0;
+  return is_here ? "./" + name : device;
+}
 
 std::string base_name(const std::string& path) {
   const size_t slash = path.rfind('/');

@@ -39,6 +39,8 @@ class SysTree {
   std::string root_;
 };
 
+// A port as people write it: `ttyACM0` is /dev/ttyACM0, or else what stands under that name here.
+std::string path_of_name(const std::string& name);
 // The part after the last `/`.
 std::string base_name(const std::string& path);
 // The part before the last `/`; empty at the top.

@@ -20,8 +20,9 @@ struct BoardOptions {
   bool dcache = true;
   bool timing = true;          // false: functional only, one cycle an instruction
   std::string timing_profile;  // text of a profile (core/timing.h); empty: none
-  uint64_t seed = 1;           // cache replacement, TRNG
-  uint32_t psram_bytes = 0;    // 0, 8 or 16 MB
+  std::string timing_profile_name = "timing profile";  // for sentences: its file
+  uint64_t seed = 1;                                   // cache replacement, TRNG
+  uint32_t psram_bytes = 0;                            // 0, 8 or 16 MB
   // What both ADCs see on every channel (devices/adc_signal.h); empty: 0 V.
   std::string adc_signal;
   // A byte left LPUART1..8 (`uart` 1 to 8; the Teensy's Serial1 is 6).
@@ -90,7 +91,8 @@ struct BoardStats {
   uint64_t exceptions = 0;  // taken
   uint64_t faults = 0;
   uint64_t resets = 0;
-  std::vector<UnknownRegister> unknown;  // by address
+  std::vector<UnknownRegister> unknown;  // by address; the first 4,096 that were touched
+  uint64_t unknown_unlisted = 0;         // accesses to further ones
 };
 
 // Where time goes, by block of straight code. Collected from start_profile() on.

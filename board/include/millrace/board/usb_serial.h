@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The USB host of the virtual board with its serial port: what a PC makes of a CDC-ACM device that
-// is plugged in; and, for a device that has one, its network interface. Everything happens in the board's time; see board/src/usb/ for the model.
+// is plugged in; and, for a device that has one, its network interface. Everything happens in the
+// board's time; see board/src/usb/ for the model.
 #pragma once
 
 #include <cstdint>
@@ -16,9 +17,12 @@ namespace millrace::board {
 
 struct UsbHostOptions {
   // Lines `name = value` on top of a built-in profile (usb_profiles()), as docs/board.md lists
-  // them.
+  // them; of several texts a later one counts. `name`: for sentences, its file.
+  struct ProfileText {
+    std::string name, text;
+  };
   std::string profile_name = "xhci-desktop";
-  std::string profile_text;
+  std::vector<ProfileText> profile_texts;
   // Receive pcapng captures: of URBs as Linux's usbmon has them, of packets as a bus analyser
   // does. Empty: none.
   std::function<void(std::span<const uint8_t>)> capture, packet_capture;

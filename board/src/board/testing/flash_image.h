@@ -6,7 +6,7 @@
 #include <initializer_list>
 #include <vector>
 
-#include "memory/bytes.h"
+#include "core/bytes.h"
 #include "millrace/board/image.h"
 
 namespace millrace::board::testing {

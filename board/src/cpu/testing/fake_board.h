@@ -3,6 +3,7 @@
 // what it is told and stops the core at a fault.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -124,6 +125,9 @@ class FlatMemory : public MemorySystem {
     }
     return nullptr;
   }
+  bool stores_freely(uint32_t address, bool) override {
+    return stall == 0 && at(address, 4) != nullptr && !watched_.contains(address / kPageBytes);
+  }
   uint32_t pages_changed() const override { return pages_changed_; }
   AccessFault fetch(uint32_t address, bool, uint16_t* out) override {
     const uint8_t* p = at(address, 2);
@@ -154,7 +158,11 @@ class FlatMemory : public MemorySystem {
   void enable_dcache(bool) override {}
   bool dma_read(uint32_t, uint8_t*, uint32_t) override { return false; }
   bool dma_write(uint32_t, const uint8_t*, uint32_t) override { return false; }
-  bool debug_read(uint32_t, uint8_t*, uint32_t) override { return false; }
+  bool debug_read(uint32_t address, uint8_t* out, uint32_t size) override {
+    const uint8_t* const p = at(address, size);
+    if (p != nullptr) std::copy_n(p, size, out);
+    return p != nullptr;
+  }
   bool debug_write(uint32_t, const uint8_t*, uint32_t) override { return false; }
   void set_flexram(uint32_t, uint32_t) override {}
   void attach(Device&, uint32_t, uint32_t) override {}
@@ -265,6 +273,10 @@ class FakeSystem : public SystemControl {
   void set_interrupt(unsigned, bool) override {}
   void watch_data(uint32_t, unsigned, bool, uint32_t) override {}
   bool watches_data() const override { return false; }
+  std::function<bool(uint32_t address, Cycles from, Cycles to, ValueRange* range)> on_counter;
+  bool counter_range(uint32_t address, Cycles from, Cycles to, ValueRange* range) const override {
+    return on_counter && on_counter(address, from, to, range);
+  }
   bool trap_unaligned() const override { return unaligned_traps; }
   bool trap_divide_by_zero() const override { return division_traps; }
 

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "memory/bytes.h"
+#include "core/bytes.h"
 
 namespace millrace::board::testing {
 

@@ -114,6 +114,7 @@ bool EcmLink::receive(firmware::Frame* out) {
 }
 
 bool EcmLink::can_send() {
+  if (!in_session()) return false;
   const bool room = reserve(link::kMaxEthernetFrame) != nullptr;
   if (!room) ++counters_.tx_waits;
   return room;

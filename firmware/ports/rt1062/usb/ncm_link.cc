@@ -162,6 +162,7 @@ bool NcmLink::begin() {
 }
 
 bool NcmLink::can_send() {
+  if (!in_session()) return false;
   const bool room = reserve(link::kMaxEthernetFrame) != nullptr;
   if (!room) ++counters_.tx_waits;
   return room;

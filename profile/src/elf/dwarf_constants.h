@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+// The numbers of DWARF 5 (chapter 7) that are used, under its names.
+#pragma once
+
+#include <cstdint>
+
+namespace millrace::profile {
+
+enum : uint32_t {
+  DW_TAG_lexical_block = 0x0B,
+  DW_TAG_compile_unit = 0x11,
+  DW_TAG_inlined_subroutine = 0x1D,
+  DW_TAG_module = 0x1E,
+  DW_TAG_catch_block = 0x25,
+  DW_TAG_subprogram = 0x2E,
+  DW_TAG_try_block = 0x32,
+  DW_TAG_namespace = 0x39,
+  DW_TAG_partial_unit = 0x3C,
+};
+
+enum : uint32_t {
+  DW_AT_sibling = 0x01,
+  DW_AT_name = 0x03,
+  DW_AT_stmt_list = 0x10,
+  DW_AT_low_pc = 0x11,
+  DW_AT_high_pc = 0x12,
+  DW_AT_language = 0x13,
+  DW_AT_comp_dir = 0x1B,
+  DW_AT_abstract_origin = 0x31,
+  DW_AT_decl_file = 0x3A,
+  DW_AT_decl_line = 0x3B,
+  DW_AT_specification = 0x47,
+  DW_AT_ranges = 0x55,
+  DW_AT_call_file = 0x58,
+  DW_AT_call_line = 0x59,
+  DW_AT_linkage_name = 0x6E,
+  DW_AT_str_offsets_base = 0x72,
+  DW_AT_addr_base = 0x73,
+  DW_AT_rnglists_base = 0x74,
+  DW_AT_MIPS_linkage_name = 0x2007,
+  DW_AT_GNU_addr_base = 0x2133,
+};
+
+enum : uint32_t {
+  DW_FORM_addr = 0x01,
+  DW_FORM_block2 = 0x03,
+  DW_FORM_block4 = 0x04,
+  DW_FORM_data2 = 0x05,
+  DW_FORM_data4 = 0x06,
+  DW_FORM_data8 = 0x07,
+  DW_FORM_string = 0x08,
+  DW_FORM_block = 0x09,
+  DW_FORM_block1 = 0x0A,
+  DW_FORM_data1 = 0x0B,
+  DW_FORM_flag = 0x0C,
+  DW_FORM_sdata = 0x0D,
+  DW_FORM_strp = 0x0E,
+  DW_FORM_udata = 0x0F,
+  DW_FORM_ref_addr = 0x10,
+  DW_FORM_ref1 = 0x11,
+  DW_FORM_ref2 = 0x12,
+  DW_FORM_ref4 = 0x13,
+  DW_FORM_ref8 = 0x14,
+  DW_FORM_ref_udata = 0x15,
+  DW_FORM_indirect = 0x16,
+  DW_FORM_sec_offset = 0x17,
+  DW_FORM_exprloc = 0x18,
+  DW_FORM_flag_present = 0x19,
+  DW_FORM_strx = 0x1A,
+  DW_FORM_addrx = 0x1B,
+  DW_FORM_ref_sup4 = 0x1C,
+  DW_FORM_strp_sup = 0x1D,
+  DW_FORM_data16 = 0x1E,
+  DW_FORM_line_strp = 0x1F,
+  DW_FORM_ref_sig8 = 0x20,
+  DW_FORM_implicit_const = 0x21,
+  DW_FORM_loclistx = 0x22,
+  DW_FORM_rnglistx = 0x23,
+  DW_FORM_ref_sup8 = 0x24,
+  DW_FORM_strx1 = 0x25,
+  DW_FORM_strx2 = 0x26,
+  DW_FORM_strx3 = 0x27,
+  DW_FORM_strx4 = 0x28,
+  DW_FORM_addrx1 = 0x29,
+  DW_FORM_addrx2 = 0x2A,
+  DW_FORM_addrx3 = 0x2B,
+  DW_FORM_addrx4 = 0x2C,
+  DW_FORM_GNU_addr_index = 0x1F01,
+  DW_FORM_GNU_str_index = 0x1F02,
+  DW_FORM_GNU_ref_alt = 0x1F20,
+  DW_FORM_GNU_strp_alt = 0x1F21,
+};
+
+enum : uint8_t {
+  DW_RLE_base_addressx = 1,
+  DW_RLE_startx_endx = 2,
+  DW_RLE_startx_length = 3,
+  DW_RLE_offset_pair = 4,
+  DW_RLE_base_address = 5,
+  DW_RLE_start_end = 6,
+  DW_RLE_start_length = 7,
+};
+
+enum : uint8_t {
+  DW_LNS_copy = 1,
+  DW_LNS_advance_pc = 2,
+  DW_LNS_advance_line = 3,
+  DW_LNS_set_file = 4,
+  DW_LNS_const_add_pc = 8,
+  DW_LNS_fixed_advance_pc = 9,
+  DW_LNE_end_sequence = 1,
+  DW_LNE_set_address = 2,
+};
+
+enum : uint8_t {
+  DW_CFA_advance_loc = 0x40,  // the upper two bits
+  DW_CFA_offset = 0x80,
+  DW_CFA_restore = 0xC0,
+  DW_CFA_nop = 0x00,
+  DW_CFA_set_loc = 0x01,
+  DW_CFA_advance_loc1 = 0x02,
+  DW_CFA_advance_loc2 = 0x03,
+  DW_CFA_advance_loc4 = 0x04,
+  DW_CFA_offset_extended = 0x05,
+  DW_CFA_restore_extended = 0x06,
+  DW_CFA_undefined = 0x07,
+  DW_CFA_same_value = 0x08,
+  DW_CFA_register = 0x09,
+  DW_CFA_remember_state = 0x0A,
+  DW_CFA_restore_state = 0x0B,
+  DW_CFA_def_cfa = 0x0C,
+  DW_CFA_def_cfa_register = 0x0D,
+  DW_CFA_def_cfa_offset = 0x0E,
+  DW_CFA_def_cfa_expression = 0x0F,
+  DW_CFA_expression = 0x10,
+  DW_CFA_offset_extended_sf = 0x11,
+  DW_CFA_def_cfa_sf = 0x12,
+  DW_CFA_def_cfa_offset_sf = 0x13,
+  DW_CFA_val_offset = 0x14,
+  DW_CFA_val_offset_sf = 0x15,
+  DW_CFA_val_expression = 0x16,
+  DW_CFA_GNU_args_size = 0x2E,
+  DW_CFA_GNU_negative_offset_extended = 0x2F,
+};
+
+}  // namespace millrace::profile

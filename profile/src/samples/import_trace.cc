@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: Apache-2.0
+// A trace of the virtual board (spec/trace.md) as weighted samples. The weights are cycles and
+// exact, not estimates. A block's issue cycles are spread evenly over its halfwords: a trace does
+// not say more, and a block is a handful of instructions. What it took beyond them goes to its end:
+// what waits is what uses a value, and WFI ends a block. An instruction miss goes to the first
+// address of the block in the line that was waited for, as a sampler would have seen it.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "millrace/link/bytes.h"
+#include "samples/sample_file.h"
+
+namespace millrace::profile {
+namespace {
+
+constexpr size_t kTraceHeaderBytes = 52;
+constexpr size_t kMaxBlocks = size_t{1} << 20;
+constexpr uint64_t kMaxBlockHalfwords = 4096;
+
+struct Block {
+  uint32_t address = 0;
+  uint32_t halfwords = 1;
+  uint64_t issue = 0;  // cycles
+};
+
+struct Cost {
+  uint64_t issued = 0;
+  uint64_t waited = 0;      // without instruction misses
+  uint64_t data_stall = 0;  // of these
+};
+
+struct Key {
+  uint32_t first = 0;   // number of a block
+  uint32_t second = 0;  // line / 32 for misses
+  uint16_t exception = 0;
+  friend bool operator==(const Key&, const Key&) = default;
+};
+
+struct KeyHash {
+  size_t operator()(const Key& key) const {
+    uint64_t h = (uint64_t{key.first} << 32 | key.second) * 0x9E3779B97F4A7C15ull;
+    h ^= (h >> 29) + key.exception * 0xBF58476D1CE4E5B9ull;
+    return static_cast<size_t>(h ^ (h >> 32));
+  }
+};
+
+class Reader {
+ public:
+  explicit Reader(std::span<const uint8_t> bytes) : bytes_(bytes) {}
+  bool at_end() const { return at_ == bytes_.size(); }
+  size_t offset() const { return at_; }
+  // False if cut off or longer than 10 bytes.
+  bool varint(uint64_t* out) {
+    *out = 0;
+    for (unsigned shift = 0; shift < 70 && at_ < bytes_.size(); shift += 7) {
+      const uint8_t byte = bytes_[at_++];
+      if (shift < 64) *out |= uint64_t{byte & 0x7Fu} << shift;
+      if ((byte & 0x80u) == 0) return true;
+    }
+    return false;
+  }
+
+ private:
+  std::span<const uint8_t> bytes_;
+  size_t at_ = kTraceHeaderBytes;
+};
+
+class Importer {
+ public:
+  explicit Importer(std::span<const uint8_t> bytes) : reader_(bytes) {}
+
+  std::string read(SampleSet* out) {
+    while (!reader_.at_end()) {
+      const size_t offset = reader_.offset();
+      std::string problem = record();
+      if (cut_off_) {
+        out->notes.push_back(fmt::format("the record at offset 0x{:X} is cut off", offset));
+        break;
+      }
+      if (!problem.empty()) return fmt::format("at offset 0x{:X}: {}", offset, problem);
+    }
+    if (blocks_.empty()) return "no executed block in it";
+    return emit(out);
+  }
+
+ private:
+  bool number(uint64_t* out) {
+    cut_off_ = !reader_.varint(out);
+    return !cut_off_;
+  }
+
+  // The time since the record before was spent in the current block, asleep, or (before the first
+  // block) nowhere.
+  void spend(uint64_t delta) {
+    run_cycles_ += delta;
+    if (sleeping_) {
+      asleep_ += delta;
+      return;
+    }
+    if (current_ == UINT32_MAX) return;
+    const uint64_t paid = std::min(delta, fetch_owed_);  // counted with its line already
+    fetch_owed_ -= paid;
+    const uint64_t issued = std::min(delta - paid, issue_left_);
+    issue_left_ -= issued;
+    const uint64_t waited = delta - paid - issued;
+    const uint64_t data = std::min(waited, data_owed_);
+    data_owed_ -= data;
+    Cost& cost = costs_[{current_, 0, exception()}];
+    cost.issued += issued;
+    cost.waited += waited;
+    cost.data_stall += data;
+  }
+
+  uint16_t exception() const { return exceptions_.empty() ? uint16_t{0} : exceptions_.back(); }
+
+  void enter(uint32_t block) {
+    current_ = block;
+    issue_left_ = blocks_[block].issue;
+    sleeping_ = false;
+  }
+
+  std::string record() {
+    uint64_t head = 0, a = 0, b = 0, c = 0, delta = 0;
+    if (!number(&head)) return {};
+    const uint64_t value = head >> 2;
+    switch (head & 3) {
+      case 0:
+        if (!number(&delta)) return {};
+        if (value >= blocks_.size()) return fmt::format("block {} was not defined", value);
+        spend(delta);
+        enter(static_cast<uint32_t>(value));
+        return {};
+      case 1:
+        if (!number(&a) || !number(&b) || !number(&c) || !number(&delta)) return {};
+        if (value > UINT32_MAX / 2 || a == 0 || a > kMaxBlockHalfwords) {
+          return fmt::format("a block of {} halfwords", a);
+        }
+        if (blocks_.size() == kMaxBlocks) return "more blocks than are read";
+        spend(delta);
+        blocks_.push_back({static_cast<uint32_t>(value * 2), static_cast<uint32_t>(a), c});
+        enter(static_cast<uint32_t>(blocks_.size() - 1));
+        return {};
+      case 2:
+        return miss(value);
+      default:
+        if (!number(&a) || !number(&delta)) return {};
+        spend(delta);
+        event(value, a);
+        return {};
+    }
+  }
+
+  std::string miss(uint64_t value) {
+    uint64_t line = 0, stall = 0, delta = 0;
+    if (!number(&line) || !number(&stall) || !number(&delta)) return {};
+    spend(delta);
+    const auto signed_line = static_cast<uint64_t>((line >> 1) ^ (~(line & 1) + 1));
+    last_line_ = static_cast<uint32_t>(last_line_ + signed_line);
+    if (current_ == UINT32_MAX) return {};
+    if ((value & 3) == 0) {
+      fetch_[{current_, last_line_, exception()}] += stall;
+      fetch_owed_ += stall;
+      if (fetch_.size() > kMaxBlocks * 4) return "more missed lines than are read";
+    } else {
+      data_owed_ += stall;
+    }
+    return {};
+  }
+
+  void event(uint64_t code, uint64_t argument) {
+    fetch_owed_ = data_owed_ = 0;
+    if (code == 1 && exceptions_.size() < 512) {
+      exceptions_.push_back(static_cast<uint16_t>(argument & 0x1FFu));
+    } else if (code == 2 && !exceptions_.empty()) {
+      exceptions_.pop_back();
+    } else if (code == 3) {
+      sleeping_ = true;
+    } else if (code == 4) {
+      sleeping_ = false;
+    } else if (code == 6) {
+      exceptions_.clear();
+      current_ = UINT32_MAX;
+    }
+  }
+
+  bool put(uint32_t pc, uint16_t exception, uint64_t weight, uint64_t stall, SampleSet* out) const {
+    while (weight > 0) {
+      if (out->samples.size() == kMaxSamples) return false;
+      Sample sample;
+      sample.pc = pc;
+      sample.exception = exception;
+      sample.weight = static_cast<uint32_t>(std::min<uint64_t>(weight, UINT32_MAX));
+      sample.stall = static_cast<uint32_t>(std::min<uint64_t>(stall, sample.weight));
+      weight -= sample.weight;
+      stall -= sample.stall;
+      out->samples.push_back(sample);
+    }
+    return true;
+  }
+
+  std::string emit(SampleSet* out) const {
+    bool fits = put(kPcSleeping, 0, asleep_, 0, out);
+    for (const auto& [key, cost] : costs_) {
+      const Block& block = blocks_[key.first];
+      const auto up_to = [&, total = cost.issued](uint32_t i) {
+        return total / block.halfwords * i + total % block.halfwords * i / block.halfwords;
+      };
+      for (uint32_t i = 0; i < block.halfwords; ++i) {
+        const bool is_last = i + 1 == block.halfwords;
+        const uint64_t weight = up_to(i + 1) - up_to(i) + (is_last ? cost.waited : 0);
+        fits =
+            put(block.address + 2 * i, key.exception, weight, is_last ? cost.data_stall : 0, out) &&
+            fits;
+      }
+    }
+    for (const auto& [key, stall] : fetch_) {
+      const Block& block = blocks_[key.first];
+      const uint32_t last = block.address + 2 * (block.halfwords - 1);
+      const uint32_t pc = std::clamp(key.second * 32, block.address, std::max(last, block.address));
+      fits = put(pc, key.exception, stall, stall, out) && fits;
+    }
+    if (!fits) return "more samples than are read (trace a shorter run)";
+    std::sort(out->samples.begin(), out->samples.end(), [](const Sample& a, const Sample& b) {
+      return a.pc != b.pc ? a.pc < b.pc : a.exception < b.exception;
+    });
+    out->run_cycles = run_cycles_;
+    return {};
+  }
+
+  Reader reader_;
+  bool cut_off_ = false;
+  std::vector<Block> blocks_;
+  uint32_t current_ = UINT32_MAX;
+  uint32_t last_line_ = 0;
+  uint64_t fetch_owed_ = 0, data_owed_ = 0, issue_left_ = 0;
+  uint64_t asleep_ = 0, run_cycles_ = 0;
+  bool sleeping_ = false;
+  std::vector<uint16_t> exceptions_;
+  std::unordered_map<Key, Cost, KeyHash> costs_;
+  std::unordered_map<Key, uint64_t, KeyHash> fetch_;
+};
+
+}  // namespace
+
+std::string parse_trace(std::span<const uint8_t> bytes, SampleSet* out) {
+  if (bytes.size() < kTraceHeaderBytes) return "cut off in the header (trace it again)";
+  if (bytes[7] != 1) return fmt::format("version {} of the trace, known is 1", bytes[7]);
+  out->unit = WeightUnit::cycles;
+  out->has_stall = true;
+  out->has_exception = true;
+  out->core_khz = link::load_le32(&bytes[8]);
+  const std::span<const uint8_t> id = bytes.subspan(20, 32);
+  size_t id_bytes = id.size();
+  while (id_bytes > 0 && id[id_bytes - 1] == 0) --id_bytes;
+  if (id_bytes > 0) {
+    // SHA-1 is what linkers write unless told otherwise; its own last bytes may be 0.
+    id_bytes = std::max<size_t>(id_bytes, 20);
+    out->identity.kind = IdentityKind::build_id;
+    out->identity.bytes.assign(id.begin(), id.begin() + static_cast<ptrdiff_t>(id_bytes));
+  }
+  return Importer(bytes).read(out);
+}
+
+}  // namespace millrace::profile
