@@ -5,7 +5,7 @@
 
 #include <random>
 
-#include "memory/bytes.h"
+#include "core/bytes.h"
 #include "millrace/link/ntb16.h"
 
 namespace millrace::board {
