@@ -150,6 +150,9 @@ std::string UsbRun::network_summary() const {
           counts.bad_in, counts.sequence_gaps, counts.errors, counts.dropped_out);
     }
   }
+  if (port.is_offered() && !port.is_configured()) {
+    text += fmt::format("USB: network: {}\n", printable(port.problem()));
+  }
   if (tap_ != nullptr) {
     const TapCounts& tap = tap_->counts();
     text += fmt::format(
