@@ -359,7 +359,10 @@ std::string turnaround_report(const CaptureAnalysis& a, const TurnaroundView& vi
     out += colour.good(wrap(headline(*device, *first), kWidth, 2)) + '\n';
     out += '\n' + turnaround_table(a);
     out += row(capture::name_of(first->by), fates(*first));
-    if (first->times.count() >= kPairsForHistogram) out += fmt::format("\n{}", histogram(*first));
+    if (first->times.count() >= kPairsForHistogram) {
+      out += '\n';
+      out += histogram(*first);
+    }
   } else {
     out +=
         colour.bad("no turnaround: no IN transfer answers an OUT transfer in this capture") + '\n';

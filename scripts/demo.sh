@@ -1,6 +1,7 @@
 #!/bin/sh
 # The main job with no hardware: a verified sweep, a damaged stream that must be found out, one
-# program on the virtual board from two memories, and the USB of firmware on it under two hosts.
+# program on the virtual board from two memories, the USB of firmware on it under two hosts, and how
+# long it takes to answer.
 # usage: demo.sh MILLRACE      Writes out/demo*.json.
 set -eu
 millrace=${1:?usage: demo.sh MILLRACE}
@@ -47,5 +48,14 @@ for host in xhci-desktop windows-serial; do
 done
 
 echo
-echo "Results: out/demo.json, demo-damaged.json, demo-board-*.json, demo-usb-*.json (spec/result.md)"
+echo "How long that firmware takes to answer, from a capture of its USB (docs/turnaround.md): a frame"
+echo "is acknowledged and the next one comes. Predicted, as the two above."
+echo
+"$millrace" serial bench "board:$programs/usb_stream_itcm.hex?pcap=out/demo-usb.pcapng" \
+  --frame-size 512 --frames 1k --ack each >/dev/null
+"$millrace" turnaround out/demo-usb.pcapng --json out/demo-turnaround.json
+
+echo
+echo "Results: out/demo.json, demo-damaged.json, demo-board-*.json, demo-usb-*.json, demo-turnaround.json"
+echo "(spec/result.md)"
 echo "With a board: $millrace ports, then $millrace serial bench PORT (docs/cli.md)"
