@@ -171,8 +171,10 @@ int run(const Options& options, const Invocation& invocation) {
     profile::Profile old_profile;
     failure = profile::read_samples(options.old_samples, options.read, &old_samples);
     if (!failure) {
-      failure = profile::attribute(&before.index, old_samples, before.target, options.attribution,
-                                   &old_profile);
+      profile::ProfileOptions old_options = options.attribution;
+      if (old_samples.events > 0) old_options.events = 0;  // --events counts the new run's
+      failure =
+          profile::attribute(&before.index, old_samples, before.target, old_options, &old_profile);
     }
     if (failure) return fail(to_error(*failure));
     const profile::ProfileDiff diff = profile::compare(old_profile, profile);
