@@ -230,7 +230,7 @@ void add_profile(Command parent, const Program& program) {
   const auto clock_mhz = std::make_shared<double>(0);
   command.option("--clock", "MHZ", "Core clock, if the samples do not say it", ValueKind::text,
                  [options, clock_mhz](const std::string& text) {
-                   const Status status = decimal_into(clock_mhz.get(), "a clock in MHz")(text);
+                   Status status = decimal_into(clock_mhz.get(), "a clock in MHz")(text);
                    if (!status) return status;
                    if (*clock_mhz > 4'000'000 || *clock_mhz * 1000 < 1) {
                      return Status(Error{ErrorCode::usage, "must be a clock in MHz"});
