@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Slicing-by-8 (Kounavis and Berry, 2005): eight tables give the effect of eight bytes at once, so
 // that a step is two loads of data, eight of tables and no chain from byte to byte.
-#include <stddef.h>
 
 #include "millrace/link/bytes.h"
 #include "millrace/link/crc32c.h"

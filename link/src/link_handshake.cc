@@ -46,7 +46,9 @@ void LinkPeer::on_hello(const FrameView& frame, uint64_t now_us) {
   }
   const bool resume = hello.session != 0 && hello.session == session_ && hello.boot_id == boot_id_;
   if (hello.session != 0 && !resume) {
-    fill_welcome(hello, WelcomeStatus::session_unknown);
+    refused_nonce_ = hello.nonce;
+    refused_instance_ = hello.host_instance;
+    refusal_pending_ = true;
     return;
   }
   for (size_t i = 0; i < options_.sender_count; ++i) {
@@ -101,7 +103,6 @@ void LinkPeer::fill_welcome(const LinkHello& hello, WelcomeStatus status) {
   welcome_.max_payload = scanner_.max_payload();
   copy_text(welcome_.device, sizeof(welcome_.device), options_.device_name);
   welcome_pending_ = true;
-  if (status == WelcomeStatus::session_unknown) return;
   welcome_.session = session_;
   welcome_.tag = tag_;
   for (size_t i = 0; i < options_.sender_count; ++i) {
@@ -132,6 +133,18 @@ void LinkPeer::fill_welcome(const LinkHello& hello, WelcomeStatus status) {
     entry.first_sequence = receiver.next_sequence();
     entry.first_offset = receiver.next_offset();
   }
+}
+
+size_t LinkPeer::encode_refusal(uint8_t* payload) const {
+  LinkWelcome refusal;
+  refusal.status = WelcomeStatus::session_unknown;
+  refusal.nonce = refused_nonce_;
+  refusal.host_instance = refused_instance_;
+  refusal.boot_id = boot_id_;
+  refusal.boot_counter = options_.boot_counter;
+  refusal.max_payload = scanner_.max_payload();
+  copy_text(refusal.device, sizeof(refusal.device), options_.device_name);
+  return encode(refusal, payload);
 }
 
 void LinkPeer::send_notice(NoticeCode code, uint64_t now_us) {

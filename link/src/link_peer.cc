@@ -28,7 +28,8 @@ void LinkPeer::port_lost() {
   sending_ = Sending::nothing;
   offered_ = 0;
   scanner_.clear();
-  hello_pending_ = welcome_pending_ = notice_pending_ = bye_pending_ = probe_pending_ = false;
+  hello_pending_ = welcome_pending_ = refusal_pending_ = notice_pending_ = bye_pending_ =
+      probe_pending_ = false;
   timeout_armed_ = false;
   if (options_.role == LinkRole::host && state_ != LinkState::failed) state_ = LinkState::idle;
 }
@@ -144,8 +145,8 @@ void LinkPeer::start_scratch(Sending what, FrameType type, uint32_t sequence, ui
 }
 
 bool LinkPeer::control_waits(uint64_t now_us) const {
-  return hello_pending_ || welcome_pending_ || notice_pending_ || bye_pending_ || probe_pending_ ||
-         ack_due(now_us);
+  return hello_pending_ || welcome_pending_ || refusal_pending_ || notice_pending_ ||
+         bye_pending_ || probe_pending_ || ack_due(now_us);
 }
 
 bool LinkPeer::start_control(uint64_t now_us) {
@@ -157,6 +158,12 @@ bool LinkPeer::start_control(uint64_t now_us) {
   if (welcome_pending_) {
     welcome_pending_ = false;
     const size_t size = encode(welcome_, payload);
+    start_scratch(Sending::scratch, FrameType::welcome, 0, static_cast<uint32_t>(size), 0);
+    return true;
+  }
+  if (refusal_pending_) {
+    refusal_pending_ = false;
+    const size_t size = encode_refusal(payload);
     start_scratch(Sending::scratch, FrameType::welcome, 0, static_cast<uint32_t>(size), 0);
     return true;
   }

@@ -25,8 +25,8 @@ RigSetup both_ways() {
 TEST(LinkPeer, CleanLinkDeliversBothWaysWithLittleOverhead) {
   Rig rig(both_ways());
   ASSERT_TRUE(rig.connect());
-  rig.device->producers[0].left = 20'000'000;
-  rig.host->producers[0].left = 2'000'000;
+  rig.device->producers[0].total = 20'000'000;
+  rig.host->producers[0].total = 2'000'000;
   EXPECT_TRUE(rig.run(10'000'000, [&] { return rig.all_delivered(); })) << rig.error();
   EXPECT_EQ(rig.host->consumers[0].delivered, 20'000'000u);
   EXPECT_EQ(rig.device->consumers[0].delivered, 2'000'000u);
@@ -40,7 +40,7 @@ TEST(LinkPeer, DamagedLinkSendsLittleMoreThanTheDamagedFrames) {
   Rig rig(both_ways());
   ASSERT_TRUE(rig.connect());
   rig.to_host.faults.flip = 1e-5;
-  rig.device->producers[0].left = 50'000'000;
+  rig.device->producers[0].total = 50'000'000;
   EXPECT_TRUE(rig.run(20'000'000, [&] { return rig.all_delivered(); })) << rig.error();
   EXPECT_EQ(rig.host->consumers[0].delivered, 50'000'000u);
   EXPECT_GT(rig.to_host.damages, 400u);
@@ -53,8 +53,8 @@ TEST(LinkPeer, SequenceNumbersWrap) {
   Rig rig(setup);
   ASSERT_TRUE(rig.connect());
   rig.to_host.faults.flip = rig.to_device.faults.flip = 1e-5;
-  rig.device->producers[0].left = 4'000'000;
-  rig.host->producers[0].left = 1'000'000;
+  rig.device->producers[0].total = 4'000'000;
+  rig.host->producers[0].total = 1'000'000;
   EXPECT_TRUE(rig.run(10'000'000, [&] { return rig.all_delivered(); })) << rig.error();
   EXPECT_EQ(rig.host->consumers[0].delivered, 4'000'000u);
   EXPECT_LT(rig.device->senders[0]->next_sequence(), 0x80000000u);
@@ -68,7 +68,7 @@ TEST(LinkPeer, OverrunLeavesExactGaps) {
   End::Producer& p = rig.device->producers[0];
   p.may_drop = true;
   p.block = 600;
-  p.left = 6'000'000;
+  p.total = 6'000'000;
   p.bytes_per_step = 6000;  // 60 MB/s into a link of 30
   EXPECT_TRUE(rig.run(10'000'000, [&] { return rig.all_delivered(); })) << rig.error();
   EXPECT_GT(p.gaps.size(), 1u);
@@ -88,7 +88,7 @@ TEST(LinkPeer, StallShorterThanTheBufferLosesNothing) {
   End::Producer& p = rig.device->producers[0];
   p.may_drop = true;
   p.block = 400;
-  p.left = 4'000'000;
+  p.total = 4'000'000;
   p.bytes_per_step = 400;  // 4 MB/s x 120 ms = 480,000 bytes
   rig.run(200'000, [] { return false; });
   rig.to_host.stall(120'000);
@@ -101,7 +101,7 @@ TEST(LinkPeer, StallShorterThanTheBufferLosesNothing) {
 TEST(LinkPeer, KilledHostGoesOnWhereItWas) {
   Rig rig(both_ways());
   ASSERT_TRUE(rig.connect());
-  rig.device->producers[0].left = 10'000'000;
+  rig.device->producers[0].total = 10'000'000;
   rig.host->consumers[0].bytes_per_step = 1777;
   rig.run(200'000, [] { return false; });
   const uint64_t taken = rig.host->consumers[0].delivered;
@@ -116,8 +116,8 @@ TEST(LinkPeer, KilledHostGoesOnWhereItWas) {
 TEST(LinkPeer, ReplugCostsOnlyTheTimeToConnect) {
   Rig rig(both_ways());
   ASSERT_TRUE(rig.connect());
-  rig.device->producers[0].left = 10'000'000;
-  rig.host->producers[0].left = 1'000'000;
+  rig.device->producers[0].total = 10'000'000;
+  rig.host->producers[0].total = 1'000'000;
   rig.run(100'000, [] { return false; });
   rig.replug();
   EXPECT_TRUE(rig.run(2'000, [&] { return rig.host->peer->state() == LinkState::connected; }));
@@ -129,7 +129,7 @@ TEST(LinkPeer, ReplugCostsOnlyTheTimeToConnect) {
 TEST(LinkPeer, ResetDeviceIsReported) {
   Rig rig(both_ways());
   ASSERT_TRUE(rig.connect());
-  rig.device->producers[0].left = 10'000'000;
+  rig.device->producers[0].total = 10'000'000;
   rig.run(100'000, [] { return false; });
   rig.reset_device();
   rig.run(3'000'000, [&] { return rig.host->peer->state() == LinkState::failed; });
@@ -156,7 +156,7 @@ TEST(LinkPeer, MessagesKeepTheirBoundaries) {
   End::Producer& p = rig.device->producers[0];
   p.messages = true;
   p.block = 100;
-  p.left = 100'000;
+  p.total = 100'000;
   EXPECT_TRUE(rig.run(10'000'000, [&] { return rig.all_delivered(); })) << rig.error();
   std::vector<uint64_t> ends;
   for (uint64_t at = 100; at <= 100'000; at += 100) ends.push_back(at);
@@ -173,11 +173,11 @@ TEST(LinkPeer, UrgentStreamOvertakesBulk) {
   setup.bytes_per_s = 1'000'000;
   Rig rig(setup);
   ASSERT_TRUE(rig.connect());
-  rig.device->producers[0].left = 10'000'000;
+  rig.device->producers[0].total = 10'000'000;
   rig.run(300'000, [] { return false; });
   rig.device->producers[1].messages = true;
   rig.device->producers[1].block = 100;
-  rig.device->producers[1].left = 100;
+  rig.device->producers[1].total = 100;
   // Behind at most what the cable holds (8,192 bytes), a frame of 4,116 bytes and one step.
   EXPECT_TRUE(rig.run(15'000, [&] { return rig.host->consumers[1].delivered == 100; }));
 }
@@ -186,7 +186,7 @@ TEST(LinkPeer, EndOfStreamArrivesBehindTheLastByte) {
   Rig rig(both_ways());
   ASSERT_TRUE(rig.connect());
   rig.to_device.faults.drop = 1e-4;
-  rig.host->producers[0].left = 500'000;
+  rig.host->producers[0].total = 500'000;
   rig.host->producers[0].then_end = true;
   EXPECT_TRUE(rig.run(5'000'000, [&] { return rig.device->consumers[0].ended; })) << rig.error();
   EXPECT_EQ(rig.device->consumers[0].delivered, 500'000u);

@@ -45,10 +45,11 @@ bool StreamSender::place_for(size_t bytes, uint32_t* at) const {
   return tail - head_ >= bytes;  // head_ == tail: full
 }
 
+// An open frame counts whole: it may grow to that.
 size_t StreamSender::used_bytes() const {
-  if (first_ == next_) return open_ ? aligned(open_bytes_ + kLinkOverhead) : 0;
+  if (first_ == next_) return open_ ? aligned(capacity_ + kLinkOverhead) : 0;
   const size_t tail = slot(first_).at;
-  const size_t head = open_ ? open_at_ + aligned(open_bytes_ + kLinkOverhead) : head_;
+  const size_t head = open_ ? open_at_ + aligned(capacity_ + kLinkOverhead) : head_;
   return head > tail ? head - tail : memory_.ring_bytes - tail + head;
 }
 

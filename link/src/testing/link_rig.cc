@@ -14,6 +14,14 @@ uint64_t mix(uint64_t x) {  // splitmix64's output function
   return x ^ (x >> 31);
 }
 
+void add_gap(std::vector<std::pair<uint64_t, uint64_t>>& gaps, uint64_t offset, uint64_t bytes) {
+  if (!gaps.empty() && gaps.back().first + gaps.back().second == offset) {
+    gaps.back().second += bytes;
+  } else {
+    gaps.emplace_back(offset, bytes);
+  }
+}
+
 }  // namespace
 
 uint8_t pattern(uint64_t salt, uint64_t offset) {
@@ -126,7 +134,7 @@ uint32_t End::random_word(void* context) {
   return static_cast<uint32_t>(static_cast<End*>(context)->random_());
 }
 
-End::End(LinkRole role, const RigSetup& setup, uint32_t seed) : random_(seed) {
+End::End(LinkRole role, const RigSetup& setup, uint32_t seed) : role_(role), random_(seed) {
   const bool is_device = role == LinkRole::device;
   const auto& sent = is_device ? setup.in : setup.out;
   const auto& heard = is_device ? setup.out : setup.in;
@@ -170,6 +178,31 @@ End::End(LinkRole role, const RigSetup& setup, uint32_t seed) : random_(seed) {
   peer = std::make_unique<LinkPeer>(options, scan_buffer_.data(), scan_buffer_.size());
 }
 
+// Both ends write the pattern of the session that they are in, from its beginning.
+void End::follow_session() {
+  const uint32_t session = peer->session();
+  if (session == session_ || session == 0) return;
+  session_ = session;
+  const uint64_t base = uint64_t{session} << 32;
+  salt = role_ == LinkRole::device ? base : base + 1000;
+  expected_salt = role_ == LinkRole::device ? base + 1000 : base;
+  for (Producer& p : producers) p.gaps.clear();
+  for (Consumer& c : consumers) {
+    c.expected_offset = c.delivered = 0;
+    c.ended = false;
+    c.gaps.clear();
+    c.message_ends.clear();
+  }
+}
+
+void End::remember(const End& before) {
+  producers = before.producers;
+  consumers = before.consumers;
+  session_ = before.session_;
+  salt = before.salt;
+  expected_salt = before.expected_salt;
+}
+
 void End::produce(uint64_t now_us) {
   if (peer->session() == 0) return;
   std::vector<uint8_t> block;
@@ -177,8 +210,9 @@ void End::produce(uint64_t now_us) {
     Producer& p = producers[i];
     StreamSender& sender = *senders[i];
     uint64_t budget = p.bytes_per_step;
-    while (p.left > 0 && budget > 0 && !sender.ended()) {
-      size_t size = static_cast<size_t>(std::min<uint64_t>({p.left, p.block, budget}));
+    while (sender.offset() < p.total && budget > 0 && !sender.ended()) {
+      size_t size =
+          static_cast<size_t>(std::min<uint64_t>({p.total - sender.offset(), p.block, budget}));
       const uint32_t unit = sender.options().unit_bytes;
       if (size > unit) size -= size % unit;
       block.resize(size);
@@ -187,11 +221,7 @@ void End::produce(uint64_t now_us) {
       size_t taken = size;
       if (p.may_drop) {
         if (!sender.write_or_drop(block.data(), size, now_us)) {
-          if (!p.gaps.empty() && p.gaps.back().first + p.gaps.back().second == offset) {
-            p.gaps.back().second += size;
-          } else {
-            p.gaps.emplace_back(offset, size);
-          }
+          add_gap(p.gaps, offset, size);
         }
       } else if (p.messages && sender.free_bytes() < size) {
         break;
@@ -199,11 +229,10 @@ void End::produce(uint64_t now_us) {
         taken = sender.write(block.data(), size, now_us);
       }
       if (p.messages && taken == size) sender.end_of_message();
-      p.left -= taken;
       budget -= taken;
       if (taken < size) break;
     }
-    if (p.left == 0 && p.then_end && !sender.ended()) (void)sender.end();
+    if (sender.offset() >= p.total && p.then_end && !sender.ended()) (void)sender.end();
   }
 }
 
@@ -224,7 +253,8 @@ void End::consume() {
       const uint64_t again =
           chunk.offset < c.expected_offset ? c.expected_offset - chunk.offset : 0;
       if (chunk.kind == ChunkKind::gap) {
-        if (again == 0) c.gaps.emplace_back(chunk.offset, chunk.gap_bytes);
+        // Two records may stand behind each other: one gap.
+        if (again == 0) add_gap(c.gaps, chunk.offset, chunk.gap_bytes);
         c.expected_offset = std::max(c.expected_offset, chunk.offset + chunk.gap_bytes);
         receivers[i]->consume(0);
         continue;
@@ -238,7 +268,8 @@ void End::consume() {
       expected.resize(size);
       fill_pattern(expected_salt + i, chunk.offset, expected.data(), size);
       if (std::memcmp(expected.data(), chunk.data, size) != 0) {
-        error = "stream " + std::to_string(i) + ": wrong bytes at " + std::to_string(chunk.offset);
+        error = std::string(role_ == LinkRole::device ? "device" : "host") + ": stream " +
+                std::to_string(i) + ": wrong bytes at " + std::to_string(chunk.offset);
         break;
       }
       c.expected_offset = std::max(c.expected_offset, chunk.offset + size);
@@ -256,8 +287,10 @@ void End::pump(Cable& to_other, Cable& from_other, uint64_t now_us) {
     uint8_t* space = peer->space(&room);
     const size_t n = from_other.read(space, room);
     peer->received(n, now_us);
+    follow_session();
     consume();
   }
+  follow_session();
   consume();
   produce(now_us);
   peer->poll(now_us);
@@ -283,13 +316,6 @@ void Rig::step() {
   to_host.advance(setup.step_us);
   to_device.advance(setup.step_us);
   device->pump(to_host, to_device, now_us);
-  // Both ends write the pattern of the session that they are in.
-  device->salt = uint64_t{device->peer->session()} << 32;
-  device->expected_salt = device->salt + 1000;
-  if (host->peer->state() == LinkState::connected) {
-    host->expected_salt = uint64_t{host->peer->session()} << 32;
-    host->salt = host->expected_salt + 1000;
-  }
   host->pump(to_device, to_host, now_us);
   now_us += setup.step_us;
 }
@@ -300,12 +326,14 @@ bool Rig::connect() {
 }
 
 bool Rig::all_delivered() const {
+  if (host->peer->state() != LinkState::connected ||
+      host->peer->session() != device->peer->session()) {
+    return false;
+  }
   for (const End* end : {device.get(), host.get()}) {
-    for (const End::Producer& p : end->producers) {
-      if (p.left > 0) return false;
-    }
-    for (const auto& sender : end->senders) {
-      if (!sender->drained()) return false;
+    for (size_t i = 0; i < end->senders.size(); ++i) {
+      if (end->senders[i]->offset() < end->producers[i].total) return false;
+      if (!end->senders[i]->drained()) return false;
     }
   }
   return true;
@@ -314,17 +342,22 @@ bool Rig::all_delivered() const {
 void Rig::reset_device() {
   auto fresh = std::make_unique<End>(LinkRole::device, setup, next_seed());
   fresh->producers = device->producers;
-  for (End::Producer& p : fresh->producers) p.gaps.clear();
   device = std::move(fresh);
   to_host.clear();
 }
 
 void Rig::restart_host() {
   auto fresh = std::make_unique<End>(LinkRole::host, setup, next_seed());
-  fresh->consumers = host->consumers;
-  fresh->peer->connect(host->peer->session(), host->peer->boot_id(), now_us);
-  fresh->expected_salt = host->expected_salt;
-  fresh->salt = host->salt;
+  fresh->remember(*host);
+  const bool known = host->peer->session() != 0 && host->peer->state() != LinkState::failed;
+  fresh->peer->connect(known ? host->peer->session() : 0, host->peer->boot_id(), now_us);
+  host = std::move(fresh);
+}
+
+void Rig::new_host() {
+  auto fresh = std::make_unique<End>(LinkRole::host, setup, next_seed());
+  fresh->producers = host->producers;
+  fresh->peer->connect(0, 0, now_us);
   host = std::move(fresh);
 }
 

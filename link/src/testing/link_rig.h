@@ -87,7 +87,7 @@ class End {
   End(LinkRole role, const RigSetup& setup, uint32_t seed);
 
   struct Producer {
-    uint64_t left = 0;      // bytes still to be written
+    uint64_t total = 0;     // bytes of the stream, gaps included
     size_t block = 4096;    // written at once
     bool may_drop = false;  // write_or_drop()
     bool messages = false;  // each block is a message
@@ -107,6 +107,8 @@ class End {
   void produce(uint64_t now_us);
   void consume();
   void pump(Cable& to_other, Cable& from_other, uint64_t now_us);
+  // The places of `before` and its session, as a program has them that stored them.
+  void remember(const End& before);
 
   std::vector<std::unique_ptr<StreamSender>> senders;
   std::vector<std::unique_ptr<StreamReceiver>> receivers;
@@ -118,7 +120,10 @@ class End {
   std::string error;           // the first thing that was wrong
 
  private:
+  void follow_session();
   static uint32_t random_word(void* context);
+  LinkRole role_;
+  uint32_t session_ = 0;  // that salts and places belong to
   std::mt19937 random_;
   std::vector<std::vector<uint8_t>> buffers_;
   std::vector<std::vector<SenderSlot>> sender_slots_;
@@ -149,8 +154,11 @@ class Rig {
 
   // The device loses power and starts anew.
   void reset_device();
-  // The host program is killed; a new one knows session, boot and how far each stream was taken.
+  // The host program is killed; a new one knows session, boot and how far each stream was taken, or
+  // wants a new session if there was none.
   void restart_host();
+  // A new host program that knows nothing and wants a new session.
+  void new_host();
   // The port goes away and comes back at once: what was on the cable is lost.
   void replug();
 

@@ -171,6 +171,7 @@ class LinkPeer {
   void on_bye(const FrameView& frame);
   void begin_session();
   void fill_welcome(const LinkHello& hello, WelcomeStatus status);
+  size_t encode_refusal(uint8_t* payload) const;
   bool adopt_streams(bool same_process);
   void tell_nothing();
   void fail(LinkFailure failure);
@@ -197,6 +198,9 @@ class LinkPeer {
 
   bool hello_pending_ = false;
   bool welcome_pending_ = false;
+  bool refusal_pending_ = false;  // WELCOME session_unknown; the accepted HELLO's stays as it is
+  uint32_t refused_nonce_ = 0;
+  uint32_t refused_instance_ = 0;
   bool notice_pending_ = false;
   bool bye_pending_ = false;
   bool bye_ends_ = false;
