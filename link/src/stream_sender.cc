@@ -17,6 +17,19 @@ namespace {
 
 constexpr size_t aligned(size_t n) { return (n + 3) & ~size_t{3}; }
 
+// Bit by bit: a 64-bit division would need the compiler's library, and gaps are rare.
+uint64_t divided(uint64_t value, uint32_t by) {
+  uint64_t quotient = 0;
+  uint64_t rest = 0;
+  for (int bit = 63; bit >= 0; --bit) {
+    rest = rest << 1 | (value >> bit & 1);
+    if (rest < by) continue;
+    rest -= by;
+    quotient |= uint64_t{1} << bit;
+  }
+  return quotient;
+}
+
 }  // namespace
 
 StreamSender::StreamSender(const SenderMemory& memory, const SenderOptions& options)
@@ -125,8 +138,8 @@ bool StreamSender::push_gap() {
   GapRecord record;
   record.offset = offset_ - pending_gap_;
   record.bytes = pending_gap_;
-  record.first_unit = record.offset / options_.unit_bytes;
-  record.last_unit = offset_ / options_.unit_bytes - 1;
+  record.first_unit = divided(record.offset, options_.unit_bytes);
+  record.last_unit = divided(offset_, options_.unit_bytes) - 1;
   uint8_t payload[GapRecord::kBytes];
   const uint32_t size = static_cast<uint32_t>(encode(record, payload));
   offset_ -= pending_gap_;
