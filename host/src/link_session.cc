@@ -109,7 +109,10 @@ Status LinkSession::State::connect() {
   const bool resume = settings.resume && peer->session() == 0;
   peer->connect(resume ? settings.resume->session : peer->session(),
                 resume ? settings.resume->boot_id : peer->boot_id(), now_us());
-  if (resume) passed = settings.resume->taken;
+  for (size_t i = 0; resume && i < kLinkStreams; ++i) {
+    const uint64_t taken = settings.resume->taken[i];
+    passed[i] = taken == LinkPlace::kWhatIsKept ? 0 : taken;
+  }
   while (peer->state() == LinkState::connecting) {
     if (Status status = step(deadline); !status) return status;
     if (peer->state() != LinkState::connecting || endpoint.clock().now_ns() < deadline) continue;

@@ -31,9 +31,11 @@ inline constexpr size_t kLinkStreams = 4;  // that a session has buffers for, ea
 
 // What a program must store to go on after its own end.
 struct LinkPlace {
+  static constexpr uint64_t kWhatIsKept = ~uint64_t{0};  // go on wherever the device does
   uint32_t session = 0;
   uint32_t boot_id = 0;
-  std::array<uint64_t, kLinkStreams> taken{};  // stream offset up to which bytes were consumed
+  // Stream offsets up to which bytes were consumed.
+  std::array<uint64_t, kLinkStreams> taken{kWhatIsKept, kWhatIsKept, kWhatIsKept, kWhatIsKept};
 };
 
 struct LinkSettings {
