@@ -233,7 +233,9 @@ void LinkPeer::on_welcome(const FrameView& frame, uint64_t now_us) {
     }
     return;
   }
-  if (state_ != LinkState::connecting) return;
+  // A device that restarted took an old HELLO of ours, left on the way, for a new one.
+  if (state_ == LinkState::connected && welcome.tag != tag_) connect(session_, boot_id_, now_us);
+  if (state_ != LinkState::connecting || welcome.nonce != nonce_) return;
   if (welcome.status == WelcomeStatus::session_unknown) {
     fail(welcome.boot_id == wanted_boot_id_ ? LinkFailure::session_unknown
                                             : LinkFailure::device_restarted);
