@@ -203,11 +203,10 @@ void LinkPeer::poll_host(uint64_t now_us) {
   const uint64_t silence = now_us - last_heard_us_;
   if (silence >= options_.silence_us) {
     connect(session_, boot_id_, now_us);
-  } else if (silence >= options_.keepalive_us && now_us >= keepalive_at_us_) {
+  } else if (now_us >= keepalive_at_us_) {
+    // In a silence it finds out whether anybody is there, else how long a round trip takes.
     probe_pending_ = true;
     keepalive_at_us_ = now_us + options_.keepalive_us;
-  } else if (keepalive_at_us_ < last_heard_us_ + options_.keepalive_us) {
-    keepalive_at_us_ = last_heard_us_ + options_.keepalive_us;
   }
 }
 

@@ -55,7 +55,7 @@ struct LinkOptions {
   uint32_t first_sequence = 0;      // device: of every stream of a new session
   uint32_t ack_delay_us = 1000;     // news wait at most so long for more
   uint32_t ack_bytes = 32768;       // or until there are so many bytes of it
-  uint32_t keepalive_us = 400'000;  // host: asks a silent device
+  uint32_t keepalive_us = 400'000;  // host: sends a probe
   uint32_t silence_us = 1'500'000;  // host: connects again after so long without an answer
 };
 
