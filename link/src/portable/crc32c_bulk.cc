@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For processors without a CRC-32C instruction, the Cortex-M7 among them.
+// For processors without a CRC-32C instruction, and for a Cortex-M7 with its constants in flash.
 #include "millrace/link/crc32c.h"
 
 namespace millrace::link {
