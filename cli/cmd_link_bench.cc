@@ -67,7 +67,7 @@ class Bench {
     Status status = options_.out ? send(run) : receive(run);
     run->seconds = static_cast<double>(session_.clock().now_ns() - start) / 1e9;
     run->statistics = session_.statistics();
-    if (run->bytes > 0) {
+    if (run->bytes > 0 && !session_.clock().is_virtual()) {
       run->cpu_ns_per_byte = static_cast<double>(std::clock() - cpu) / CLOCKS_PER_SEC * 1e9 /
                              static_cast<double>(run->bytes);
     }

@@ -49,7 +49,7 @@ class MillraceLink : public MillraceLinkBase {
   using Memory = millrace::firmware::LinkMemory<kRing, 128>;
   // Not a member: the base uses it before members are made.
   static Memory& memory() {
-    static Memory memory;
+    static Memory memory{};
     return memory;
   }
   static millrace::firmware::LinkDeviceOptions options() {
