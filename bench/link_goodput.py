@@ -6,7 +6,7 @@
    goodput of link bench; the ratio is what counts.
 2. One file through the same relay of two PTYs that damages it: link receive, sz/rz, kermit. Goodput,
    wire bytes per byte, CPU of both ends (without the relay), bytes wrong.
-usage: link_goodput.py PATH_TO_MILLRACE [--megabytes N] [--repeat N]
+usage: link_goodput.py PATH_TO_MILLRACE [--megabytes N] [--repeat N] [--part ...] [--only ...]
 """
 import argparse
 import hashlib
@@ -210,14 +210,17 @@ def main():
     parser.add_argument("millrace")
     parser.add_argument("--megabytes", type=int, default=16)
     parser.add_argument("--repeat", type=int, default=3)
-    parser.add_argument("--skip-clean", action="store_true")
+    parser.add_argument("--part", choices=["all", "clean", "damaged"], default="all")
+    parser.add_argument("--only", help="comma-separated: link, ZMODEM, Kermit")
     options = parser.parse_args()
     millrace = os.path.abspath(options.millrace)
     size = options.megabytes * 1_000_000
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
-        if not options.skip_clean:
+        if options.part != "damaged":
             clean_ratio(millrace, options.repeat, folder)
+        if options.part == "clean":
+            return 0
         # The same bytes for all: those that the link's device makes.
         subprocess.run([millrace, "link", "receive", "pc:link", "-o", str(folder / "file"), "--command",
                         f"source {size}"], check=True, stdout=subprocess.DEVNULL,
@@ -231,6 +234,8 @@ def main():
             runs["Kermit"] = lambda *d: peer(["kermit", "-Y", "-C", KERMIT + "send file, exit"],
                                              ["kermit", "-Y", "-C", KERMIT + "receive, exit"], folder,
                                              size, *d, False)
+        if options.only:
+            runs = {name: run for name, run in runs.items() if name in options.only.split(",")}
         print(f"{size / 1e6:.0f} MB through a relay of two PTYs, median of {options.repeat}")
         print(f"{'damage':18} {'':8} {'MB/s':>7} {'wire/byte':>10} {'CPU ns/B':>9} {'bytes wrong':>12}")
         for label, kind, every in DAMAGES:

@@ -18,7 +18,7 @@ inline constexpr uint8_t kLinkText = 1;
 
 // Where everything of a LinkDevice stands. RING bytes of retransmit memory: data that the
 // application has produced and the PC program has not taken; it bridges a stall of RING / rate.
-template <size_t kRing, uint32_t kSlots, uint32_t kCredit = 8192, uint32_t kMaxPayload = 4096>
+template <size_t kRing, uint32_t kSlots, uint32_t kCredit = 8192, uint32_t kMaxPayload = 4076>
 struct LinkMemory {
   alignas(32) uint8_t ring[kRing];
   alignas(32) uint8_t text_ring[2048];
@@ -38,7 +38,7 @@ struct LinkDeviceOptions {
   link::ReceiverMemory text_in;
   uint8_t* scan_buffer = nullptr;
   size_t scan_bytes = 0;
-  uint32_t max_payload = 4096;
+  uint32_t max_payload = 4076;  // a frame is 4,096 bytes: 8 packets
   uint32_t unit_bytes = 1;
   // False: the owner reads and writes the data streams; only `info` is answered.
   bool demo = true;

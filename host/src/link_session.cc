@@ -27,6 +27,11 @@ constexpr uint32_t kOtherStreamBytes = 65536;
 constexpr uint32_t kSlots = 512;
 constexpr size_t kScanBytes = 262144;
 constexpr int64_t kBlockedWaitNs = 200'000;
+// While so many bytes come in so short a time, ACKs go out by size long before they are due by
+// time. Then a read may block, which on Linux is one call and not three; should the stream stop
+// just then, the device asks with a probe.
+constexpr int64_t kFastBurstBytes = 131072;
+constexpr int64_t kFastBurstNs = 6'000'000;
 constexpr int64_t kByeNs = 100'000'000;
 
 }  // namespace
@@ -41,6 +46,7 @@ struct LinkSession::State {
   Status check() const;
   bool send();
   bool anything_to_read();
+  void note_read(size_t size);
   LinkItem peek(uint8_t stream);
   uint64_t now_us() { return static_cast<uint64_t>(endpoint.clock().now_ns() / 1000); }
 
@@ -60,6 +66,9 @@ struct LinkSession::State {
   std::array<uint64_t, kLinkStreams> passed{};  // taken by an earlier program
   uint64_t replugs = 0;
   int64_t longest_reconnect_ns = 0;
+  int64_t burst_start_ns = 0;
+  int64_t burst_bytes = 0;
+  int64_t burst_ns = 0;  // that the last kFastBurstBytes took; 0: unknown
   bool blocked = false;  // the port did not take everything
   std::optional<Error> failed;
 };
@@ -153,7 +162,8 @@ Status LinkSession::State::step(int64_t deadline_ns) {
   peer->poll(now_us());
   blocked = !send();
   const uint64_t now = now_us();
-  int64_t until = static_cast<int64_t>(peer->wakeup_us(now)) * 1000;
+  const bool fast = burst_ns > 0 && burst_ns < kFastBurstNs;
+  int64_t until = static_cast<int64_t>(peer->wakeup_us(now, !fast)) * 1000;
   const int64_t now_ns = endpoint.clock().now_ns();
   if (blocked) until = std::min(until, now_ns + kBlockedWaitNs);
   until = std::min({until, deadline_ns, now_ns + 100'000'000});
@@ -162,9 +172,11 @@ Status LinkSession::State::step(int64_t deadline_ns) {
   const IoResult read = transport->read({space, room}, until);
   switch (read.kind) {
     case IoKind::done:
+      note_read(read.size);
       peer->received(read.size, now_us());
       break;
     case IoKind::nothing_yet:
+      burst_ns = burst_bytes = 0;
       break;
     case IoKind::gone:
       return reopen();
@@ -173,6 +185,14 @@ Status LinkSession::State::step(int64_t deadline_ns) {
   }
   peer->poll(now_us());
   return {};
+}
+
+void LinkSession::State::note_read(size_t size) {
+  if (burst_bytes == 0) burst_start_ns = endpoint.clock().now_ns();
+  burst_bytes += static_cast<int64_t>(size);
+  if (burst_bytes < kFastBurstBytes) return;
+  burst_ns = endpoint.clock().now_ns() - burst_start_ns + 1;
+  burst_bytes = 0;
 }
 
 Status LinkSession::State::reopen() {

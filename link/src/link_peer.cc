@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What goes out and what comes in. A frame that has begun is finished first; then come the
 // handshake, acknowledgements and probes, which are small; then the streams by priority, each with
-// its retransmissions before its new frames. Frames that stand behind each other in a ring are
-// offered to the port together, as long as nothing more urgent waits.
+// its retransmissions before its new frames. Small frames that stand behind each other in a ring
+// are offered to the port together, as long as nothing more urgent waits.
 #include "millrace/link/link_peer.h"
 
 #include <string.h>
@@ -10,7 +10,8 @@
 namespace millrace::link {
 namespace {
 
-constexpr size_t kRunBytes = 65536;
+// A PTY is fastest with pieces of a page, USB does not mind.
+constexpr size_t kRunBytes = 4096;
 constexpr uint64_t kRescueUs = 5'000;
 constexpr uint32_t kFirstTimeoutUs = 20'000;
 
@@ -222,8 +223,8 @@ OutputBytes LinkPeer::output(uint64_t now_us) {
   OutputBytes out;
   out.data = sending_data_ + sending_at_;
   out.size = sending_bytes_ - sending_at_;
-  if (sending_ == Sending::stream && !control_waits(now_us)) {
-    out.size += sending_from_->bytes_behind(sending_sequence_, kRunBytes);
+  if (sending_ == Sending::stream && out.size < kRunBytes && !control_waits(now_us)) {
+    out.size += sending_from_->bytes_behind(sending_sequence_, kRunBytes - out.size);
   }
   offered_ = out.size;
   return out;
@@ -272,7 +273,7 @@ void LinkPeer::poll(uint64_t now_us) {
   check_timeout(now_us);
 }
 
-uint64_t LinkPeer::wakeup_us(uint64_t now_us) const {
+uint64_t LinkPeer::wakeup_us(uint64_t now_us, bool for_ack) const {
   uint64_t at = now_us + 1'000'000;
   const auto earlier = [&](uint64_t when) {
     if (when < at) at = when;
@@ -284,7 +285,7 @@ uint64_t LinkPeer::wakeup_us(uint64_t now_us) const {
   if (options_.role == LinkRole::host && state_ == LinkState::connecting) earlier(hello_at_us_);
   if (scanner_.waiting()) earlier(last_heard_us_ + kRescueUs);
   if (state_ == LinkState::connected) {
-    if (news_) earlier(ack_at_us_);
+    if (news_ && for_ack) earlier(ack_at_us_);
     if (timeout_armed_) earlier(timeout_at_us_);
     if (options_.role == LinkRole::host) earlier(keepalive_at_us_);
   }

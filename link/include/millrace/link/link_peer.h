@@ -99,7 +99,8 @@ class LinkPeer {
   void poll(uint64_t now_us);
   // poll() and output() have nothing new to do before, unless bytes come or a stream is written or
   // consumed.
-  uint64_t wakeup_us(uint64_t now_us) const;
+  // `for_ack`: also when an ACK that waits for more news is due.
+  uint64_t wakeup_us(uint64_t now_us, bool for_ack = true) const;
   // The port was closed or reopened: what was half sent and half received is forgotten. A host
   // calls connect() once there is a port again.
   void port_lost();
