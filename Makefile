@@ -29,6 +29,7 @@ test: build/release/build.ninja
 ## make bench         the figures of docs/benchmarking.md
 bench: build/release/build.ninja firmware
 	@cmake --build build/release -j $(JOBS)
+	@scripts/packages.sh bench
 	@scripts/bench.sh build/release
 
 ## make asan, tsan    every test under AddressSanitizer + UBSan, ThreadSanitizer

@@ -11,8 +11,10 @@ if [ ! -x "$build/bench/verify_speed" ]; then
 fi
 echo "load average before: $(cut -d ' ' -f 1-3 /proc/loadavg 2>/dev/null || echo unknown)"
 "$build/bench/verify_speed"
+"$build/bench/crc_speed"
 "$build/bench/serial_clients" "$rounds"
 "$build/bench/memory_speed"
 "$build/bench/board_speed" "$rounds"
 "$build/bench/board_image_speed" "$rounds"
 "$build/bench/usb_ceiling" -n "$rounds"
+python3 bench/link_goodput.py "$build/millrace" --repeat "$rounds"

@@ -47,6 +47,39 @@ TEST(LinkPeer, DamagedLinkSendsLittleMoreThanTheDamagedFrames) {
   EXPECT_LT(static_cast<double>(rig.to_host.carried), 50'000'000 * 1.05);
 }
 
+// Goodput in virtual time on a cable of 30 MB/s, against the same cable without damage.
+double goodput_ratio(const testing::CableFaults& faults) {
+  uint64_t us[2] = {};
+  for (int damaged = 0; damaged < 2; ++damaged) {
+    RigSetup setup;
+    setup.in[0].ring_bytes = 512 * 1024;
+    setup.in[0].slots = 256;
+    setup.in[0].credit_bytes = 4 << 20;
+    setup.in[0].receiver_slots = 512;
+    Rig rig(setup);
+    EXPECT_TRUE(rig.connect());
+    if (damaged == 1) rig.to_host.faults = faults;
+    rig.device->producers[0].total = 100'000'000;
+    const uint64_t start = rig.now_us;
+    EXPECT_TRUE(rig.run(60'000'000, [&] { return rig.all_delivered(); })) << rig.error();
+    us[damaged] = rig.now_us - start;
+  }
+  return static_cast<double>(us[0]) / static_cast<double>(us[1]);
+}
+
+TEST(LinkPeer, GoodputUnderDamageStaysNearTheCleanLinks) {
+  testing::CableFaults faults;
+  faults.flip = 1e-6;
+  EXPECT_GT(goodput_ratio(faults), 0.95);
+  faults.flip = 1e-5;
+  EXPECT_GT(goodput_ratio(faults), 0.85);
+  faults.flip = 0;
+  faults.drop = 1e-6;
+  EXPECT_GT(goodput_ratio(faults), 0.95);
+  faults.drop = 1e-5;
+  EXPECT_GT(goodput_ratio(faults), 0.85);
+}
+
 TEST(LinkPeer, SequenceNumbersWrap) {
   RigSetup setup = both_ways();
   setup.first_sequence = 0xFFFFFFF0;
