@@ -29,8 +29,9 @@ TEST(Crc32c, HasTheCatalogueCheckValue) {
 TEST(Crc32c, FastVariantsAgreeWithTheSmallOne) {
   std::vector<uint8_t> data(9000);
   for (size_t i = 0; i < data.size(); ++i) data[i] = static_cast<uint8_t>(i * i >> 3 ^ i);
-  for (const size_t size : {0,   1,   7,    8,    9,    15,   16,   31,   407,  408,  409, 1023, 1024, 1031, 2048,  415,
-                            416, 817, 4079, 4080, 4081, 4096, 4487, 4488, 8159, 8160, 8168, 8990}) {
+  for (const size_t size :
+       {0,    1,   7,   8,   9,    15,   16,   31,   407,  408,  409,  1023, 1024, 1031,
+        2048, 415, 416, 817, 4079, 4080, 4081, 4096, 4487, 4488, 8159, 8160, 8168, 8990}) {
     for (size_t start = 0; start < 9; ++start) {
       const uint32_t expected = crc32c(data.data() + start, size);
       EXPECT_EQ(crc32c_bulk(data.data() + start, size), expected) << size << ' ' << start;

@@ -66,11 +66,13 @@ size_t StreamSender::used_bytes() const {
   return head > tail ? head - tail : memory_.ring_bytes - tail + head;
 }
 
-size_t StreamSender::free_bytes() const {
+// Room for payload, behind a gap record if there is to be one first.
+size_t StreamSender::room(bool behind_gap) const {
   const size_t in_open = open_ ? capacity_ - open_bytes_ : 0;
-  const uint32_t used_slots = next_ - first_ + (open_ ? 1 : 0);
-  if (used_slots >= memory_.slot_count || pending_gap_ != 0 || ended_) return in_open;
-  const size_t used = used_bytes();
+  const uint32_t used_slots = next_ - first_ + (open_ ? 1 : 0) + (behind_gap ? 1 : 0);
+  if (used_slots >= memory_.slot_count) return in_open;
+  const size_t used =
+      used_bytes() + (behind_gap ? aligned(GapRecord::kBytes + kLinkOverhead) : size_t{0});
   const size_t free = memory_.ring_bytes > used ? memory_.ring_bytes - used : 0;
   // A frame may be lost to the end of the ring.
   const size_t frames = free / aligned(capacity_ + kLinkOverhead);
@@ -78,6 +80,11 @@ size_t StreamSender::free_bytes() const {
   const size_t whole = frames < slots ? frames : slots;
   if (first_ == next_ && !open_) return whole * capacity_;
   return in_open + (whole > 1 ? (whole - 1) * capacity_ : 0);
+}
+
+size_t StreamSender::free_bytes() const {
+  if (ended_ || !accepting_) return 0;
+  return room(pending_gap_ != 0);
 }
 
 bool StreamSender::open_frame(uint64_t now_us) {
@@ -183,7 +190,7 @@ size_t StreamSender::write(const uint8_t* data, size_t size, uint64_t now_us) {
 
 bool StreamSender::write_or_drop(const uint8_t* data, size_t size, uint64_t now_us) {
   if (!accepting_ || ended_) return false;
-  if (pending_gap_ != 0 && !(gap_is_over() && push_gap())) {
+  if (pending_gap_ != 0 && !(gap_is_over() && room(true) >= size && push_gap())) {
     drop(size);
     return false;
   }

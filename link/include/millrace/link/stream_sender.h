@@ -143,6 +143,7 @@ class StreamSender {
   bool may_send(uint32_t sequence) const;
   void drop(size_t size);
   bool gap_is_over() const;
+  size_t room(bool behind_gap) const;
 
   SenderMemory memory_;
   SenderOptions options_;
