@@ -17,7 +17,6 @@
 
 namespace millrace::cli {
 
-using host::Error;
 using host::LinkItem;
 using host::LinkItemKind;
 using host::LinkSession;

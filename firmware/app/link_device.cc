@@ -16,6 +16,7 @@ namespace {
 constexpr uint32_t kFrameBytes = 1u << 20;
 constexpr uint32_t kIdleUs = 1'000;
 constexpr uint32_t kDropBlock = 512;
+constexpr uint32_t kDropBurst = 4096;
 
 link::StreamShape shape(uint32_t seed) { return {seed, kFrameBytes, 0xFFFFFFFF}; }
 
@@ -255,7 +256,6 @@ bool LinkDevice::run_source() {
       piece = budget < kDropBlock ? static_cast<size_t>(budget) : kDropBlock;
       cursor_.read(block, piece);
       (void)data_.write_or_drop(block, piece, now_us_);
-      if (rate_bytes_per_s_ == 0 && before - source_left_ >= 8 * kDropBlock) break;
     } else {
       uint8_t* to = data_.reserve(&piece);
       if (to == nullptr) break;
@@ -266,6 +266,8 @@ bool LinkDevice::run_source() {
     budget -= piece;
     source_left_ -= piece;
     sourced_ += piece;
+    // A producer that neither waits nor has a rate must let the port have its turn.
+    if (may_drop_ && rate_bytes_per_s_ == 0 && before - source_left_ >= kDropBurst) break;
   }
   return source_left_ != before;
 }

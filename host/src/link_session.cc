@@ -17,7 +17,6 @@ namespace millrace::host {
 
 using link::Chunk;
 using link::ChunkKind;
-using link::LinkFailure;
 using link::LinkPeer;
 using link::LinkState;
 

@@ -53,10 +53,10 @@ void LinkPeer::start_ack() {
   store_le32(payload, ack_all_ ? probe_heard_ : 0);
   size_t size = kAckFixedBytes;
   AckEntry entry;
-  static_assert(
-      kAckFixedBytes + kLinkMaxStreams * (AckEntry::kFixedBytes + 4 * AckEntry::kMaxWords) <=
-          kLinkMaxControl,
-      "an ACK of all streams is one control frame");
+  static_assert(kAckFixedBytes + kLinkMaxStreams *
+                                     (AckEntry::kFixedBytes + size_t{4} * AckEntry::kMaxWords) <=
+                    kLinkMaxControl,
+                "an ACK of all streams is one control frame");
   for (size_t i = 0; i < options_.receiver_count; ++i) {
     const StreamReceiver& receiver = *options_.receivers[i];
     if (!ack_all_ && !has_news(i) && !receiver.has_hole()) continue;

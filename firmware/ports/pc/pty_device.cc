@@ -44,7 +44,7 @@ unsigned input_modes(const ByteMangling& mangling) {
 // 512 KiB of retransmit memory, as a Teensy 4.1 has at most without PSRAM.
 struct LinkApp {
   explicit LinkApp(Port& port) : device(port, link_options(memory)) {}
-  LinkMemory<512 * 1024, 256, 65536> memory;
+  LinkMemory<size_t{512} * 1024, 256, 65536> memory;
   LinkDevice device;
 };
 

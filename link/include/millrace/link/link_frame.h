@@ -97,7 +97,8 @@ struct LinkStreamEntry {
 
 struct LinkWelcome {
   static constexpr size_t kFixedBytes = 60;
-  static constexpr size_t kMaxBytes = kFixedBytes + 2 * kLinkMaxStreams * LinkStreamEntry::kBytes;
+  static constexpr size_t kMaxBytes =
+      kFixedBytes + size_t{2} * kLinkMaxStreams * LinkStreamEntry::kBytes;
   static_assert(kMaxBytes <= kLinkMaxControl, "a WELCOME is a control frame");
   uint8_t version = kLinkVersion;
   WelcomeStatus status = WelcomeStatus::new_session;
