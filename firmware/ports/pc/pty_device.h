@@ -15,8 +15,8 @@ struct PtyDeviceOptions {
   // classic_only, classic_seed and classic_discard_after_ms are taken from `faults`.
   StreamDeviceOptions stream;
   FaultPlan faults;
-  // Speaks spec/link_protocol.md (firmware/app/link_device.h) instead of the measuring protocols. Of
-  // the faults, offsets then count all bytes that the device sends.
+  // Speaks spec/link_protocol.md (firmware/app/link_device.h) instead of the measuring protocols.
+  // Of the faults, offsets then count all bytes that the device sends.
   bool link = false;
   // A symbolic link kept pointing to the present terminal, as /dev/serial/by-id does: absent while
   // the device is unplugged, removed at the end. Empty: none.
