@@ -39,8 +39,8 @@ int millrace_link_read(millrace_link* link, uint8_t stream, int timeout_ms, cons
 /* The first `size` bytes were taken, or the gap or the end was seen: the device may forget them. */
 void millrace_link_consume(millrace_link* link, uint8_t stream, size_t size);
 
-/* Takes all of `data` and sends it, waiting for room at most timeout_ms; returns the bytes taken, or
- * MILLRACE_LINK_ERROR. `end_of_message`: nothing more comes with it. */
+/* Takes all of `data` and sends it, waiting for room at most timeout_ms; returns the bytes taken,
+ * or MILLRACE_LINK_ERROR. `end_of_message`: nothing more comes with it. */
 int64_t millrace_link_write(millrace_link* link, uint8_t stream, const uint8_t* data, size_t size,
                             int end_of_message, int timeout_ms);
 
