@@ -11,6 +11,7 @@ if [ ! -x "$build/bench/verify_speed" ]; then
 fi
 echo "load average before: $(cut -d ' ' -f 1-3 /proc/loadavg 2>/dev/null || echo unknown)"
 "$build/bench/verify_speed"
+"$build/bench/crc_speed"
 "$build/bench/serial_clients" "$rounds"
 "$build/bench/memory_speed"
 "$build/bench/board_speed" "$rounds"
@@ -20,3 +21,4 @@ echo "load average before: $(cut -d ' ' -f 1-3 /proc/loadavg 2>/dev/null || echo
 /usr/bin/python3 -B "$(dirname "$0")/../bench/usb_soak.py" "$build/millrace" -n "$rounds"
 "$build/bench/capture_speed" 300 "$rounds"
 "$build/bench/symbolise" "$rounds"
+python3 bench/link_goodput.py "$build/millrace" --repeat "$rounds"

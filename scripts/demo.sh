@@ -28,6 +28,13 @@ if ! grep -q '"kind": "lost"' out/demo-damaged.json; then
 fi
 
 echo
+echo "A link that loses 200 bytes in every 100,000: raw, then with the link protocol on top:"
+echo
+"$millrace" serial bench 'pc:?drop=200@5000+100000' --frames 4Ki >/dev/null && exit 1
+echo "raw: bytes are missing (exit code 1)"
+"$millrace" link bench 'pc:link?drop=200@5000+100000' --bytes 8M --json out/demo-link.json
+
+echo
 echo "One program on the virtual Teensy 4.1, once with its code in flash and once in ITCM:"
 echo
 programs=build/arm/firmware/ports/rt1062
@@ -56,6 +63,6 @@ echo
 "$millrace" turnaround out/demo-usb.pcapng --json out/demo-turnaround.json
 
 echo
-echo "Results: out/demo.json, demo-damaged.json, demo-board-*.json, demo-usb-*.json, demo-turnaround.json"
+echo "Results: out/demo.json, demo-damaged.json, demo-link.json, demo-board-*.json, demo-usb-*.json, demo-turnaround.json"
 echo "(spec/result.md)"
 echo "With a board: $millrace ports, then $millrace serial bench PORT (docs/cli.md)"
