@@ -35,7 +35,8 @@ echo "raw: bytes are missing (exit code 1)"
 "$millrace" link bench 'pc:link?drop=200@5000+100000' --bytes 8M --json out/demo-link.json
 
 echo
-echo "One program on the virtual Teensy 4.1, once with its code in flash and once in ITCM:"
+echo "One program on the virtual Teensy 4.1, once with its code in flash and once in ITCM. It fits into"
+echo "the instruction cache, so flash costs it little, and the copy to ITCM at the start costs more:"
 echo
 programs=build/arm/firmware/ports/rt1062
 for variant in flash itcm; do
@@ -63,6 +64,6 @@ echo
 "$millrace" turnaround out/demo-usb.pcapng --json out/demo-turnaround.json
 
 echo
-echo "Results: out/demo.json, demo-damaged.json, demo-link.json, demo-board-*.json, demo-usb-*.json, demo-turnaround.json"
-echo "(spec/result.md)"
+echo "Results (spec/result.md): out/demo.json, demo-damaged.json, demo-link.json, demo-board-*.json,"
+echo "demo-usb-*.json, demo-turnaround.json"
 echo "With a board: $millrace ports, then $millrace serial bench PORT (docs/cli.md)"
