@@ -10,7 +10,9 @@
 
 extern "C" {
 
-// Hands the stack of the interrupted code to report_fault() (fault.cc), on a fresh stack.
+// Hands the stack of the interrupted code to report_fault() (fault.cc), on a fresh stack: the main
+// one from its top, or, where the frame stands within 1 KB of that, from below the frame, which
+// would be overwritten before it is read.
 [[gnu::naked]] void fault_handler() {
   __asm__ volatile(
       "cpsid i\n\t"
@@ -20,6 +22,10 @@ extern "C" {
       "mrsne r0, psp\n\t"
       "mov r1, lr\n\t"
       "ldr r2, =image_stack_top\n\t"
+      "sub r3, r2, r0\n\t"
+      "cmp r3, #1024\n\t"
+      "it ls\n\t"
+      "movls r2, r0\n\t"
       "msr msp, r2\n\t"
       "ldr r2, =report_fault\n\t"
       "bx r2\n\t"
