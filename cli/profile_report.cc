@@ -210,7 +210,7 @@ std::string profile_report(const Profile& profile, size_t top) {
       fmt::format("{} {} from {} ({})", grouped(profile.total), is_sampled ? "samples" : "cycles",
                   profile.samples_path, profile.samples_format);
   if (profile.core_khz != 0) {
-    source += fmt::format(", core at {} MHz", static_cast<double>(profile.core_khz) / 1000);
+    source += fmt::format(", core at {:.4g} MHz", static_cast<double>(profile.core_khz) / 1000);
   }
   if (is_sampled && profile.interval_cycles != 0) {
     source += fmt::format(", one every {} cycles", grouped(profile.interval_cycles));

@@ -128,6 +128,7 @@ void UartPorts::flush(Port& port) {
   if (port.waiting.empty()) return;
   if (port.place.kind == UartPlace::Kind::standard_output) {
     write_now(console_, port.waiting);
+    console_line_is_open_ = port.waiting.back() != '\n';
     port.waiting.clear();
   } else if (port.place.kind == UartPlace::Kind::file) {
     port.file.write({reinterpret_cast<const uint8_t*>(port.waiting.data()), port.waiting.size()});
@@ -172,6 +173,10 @@ Status UartPorts::finish() {
     }
     const Status closed = port.file.close();
     if (first) first = closed;
+  }
+  // What the program says next begins a line, where both appear on one terminal.
+  if (console_line_is_open_ && isatty(fileno(console_)) == 1 && isatty(STDERR_FILENO) == 1) {
+    write_now(console_, "\n");
   }
   return first;
 }

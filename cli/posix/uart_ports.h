@@ -71,6 +71,7 @@ class UartPorts {
   std::string pattern_;
   bool found_ = false;
   std::FILE* console_ = nullptr;
+  bool console_line_is_open_ = false;
 };
 
 }  // namespace millrace::cli

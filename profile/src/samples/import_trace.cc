@@ -69,7 +69,8 @@ class Reader {
 
 class Importer {
  public:
-  explicit Importer(std::span<const uint8_t> bytes) : reader_(bytes) {}
+  Importer(std::span<const uint8_t> bytes, uint32_t core_khz)
+      : reader_(bytes), core_khz_(core_khz) {}
 
   std::string read(SampleSet* out) {
     while (!reader_.at_end()) {
@@ -95,6 +96,7 @@ class Importer {
   // block) nowhere.
   void spend(uint64_t delta) {
     run_cycles_ += delta;
+    if (core_khz_ > 0) run_ms_ += static_cast<double>(delta) / core_khz_;
     if (sleeping_) {
       asleep_ += delta;
       return;
@@ -179,6 +181,8 @@ class Importer {
       sleeping_ = true;
     } else if (code == 4) {
       sleeping_ = false;
+    } else if (code == 5) {
+      core_khz_ = static_cast<uint32_t>(std::min<uint64_t>(argument, UINT32_MAX));
     } else if (code == 6) {
       exceptions_.clear();
       current_ = UINT32_MAX;
@@ -226,6 +230,11 @@ class Importer {
       return a.pc != b.pc ? a.pc < b.pc : a.exception < b.exception;
     });
     out->run_cycles = run_cycles_;
+    // What turns the cycles of the run into its time, as the clock was changed on the way.
+    const double mean_khz = run_ms_ > 0 ? static_cast<double>(run_cycles_) / run_ms_ : 0;
+    if (mean_khz > 0.5 && mean_khz < UINT32_MAX) {
+      out->core_khz = static_cast<uint32_t>(mean_khz + 0.5);
+    }
     return {};
   }
 
@@ -235,7 +244,9 @@ class Importer {
   uint32_t current_ = UINT32_MAX;
   uint32_t last_line_ = 0;
   uint64_t fetch_owed_ = 0, data_owed_ = 0, issue_left_ = 0;
+  uint32_t core_khz_;
   uint64_t asleep_ = 0, run_cycles_ = 0;
+  double run_ms_ = 0;
   bool sleeping_ = false;
   std::vector<uint16_t> exceptions_;
   std::unordered_map<Key, Cost, KeyHash> costs_;
@@ -260,7 +271,7 @@ std::string parse_trace(std::span<const uint8_t> bytes, SampleSet* out) {
     out->identity.kind = IdentityKind::build_id;
     out->identity.bytes.assign(id.begin(), id.begin() + static_cast<ptrdiff_t>(id_bytes));
   }
-  return Importer(bytes).read(out);
+  return Importer(bytes, out->core_khz).read(out);
 }
 
 }  // namespace millrace::profile

@@ -267,24 +267,29 @@ TEST(Gmon, EveryTruncationEndsInASentenceOrBetweenRecords) {
 
 // The worked example of spec/trace.md behind a header: base 0, the block at 0x60002100 from cycle
 // 5, its line missed with 504 cycles, the block again at 515. Then an exception at 520 (delta 5).
-TEST(Trace, CyclesGoToBlocksAndMissesToTheirLine) {
+std::vector<uint8_t> trace_file(const char* records) {
   std::vector<uint8_t> bytes(52);
   std::copy_n("MRTRACE\x01", 8, bytes.begin());
   link::store_le32(&bytes[8], 600000);
   bytes[20] = 0xAB;
-  for (const uint8_t byte : from_hex("818481800C"
-                                     "02020205"
-                                     "12"
-                                     "90848030"
-                                     "F80300"
-                                     "00"
-                                     "FE03"
-                                     "07"
-                                     "0F"
-                                     "05")) {
-    bytes.push_back(byte);
-  }
-  const SampleSet set = parsed(bytes);
+  for (const uint8_t byte : from_hex(records)) bytes.push_back(byte);
+  return bytes;
+}
+
+constexpr const char* kTraceExample =
+    "818481800C"
+    "02020205"
+    "12"
+    "90848030"
+    "F80300"
+    "00"
+    "FE03"
+    "07"
+    "0F"
+    "05";
+
+TEST(Trace, CyclesGoToBlocksAndMissesToTheirLine) {
+  const SampleSet set = parsed(trace_file(kTraceExample));
   EXPECT_EQ(set.unit, WeightUnit::cycles);
   EXPECT_EQ(set.identity.bytes.size(), 20u);
   EXPECT_EQ(set.run_cycles, 520u);
@@ -297,6 +302,15 @@ TEST(Trace, CyclesGoToBlocksAndMissesToTheirLine) {
   }
   EXPECT_EQ(cycles, 515u);  // from 5 to 520
   EXPECT_EQ(stall, 504u);
+}
+
+// 520 cycles at 600 MHz, then 480 at 300 MHz: 1,000 cycles in 0.8667 + 1.6 us.
+TEST(Trace, TheClockIsTheMeanOfTheRun) {
+  const std::string records = std::string(kTraceExample) + "17E0A71200" + "1300E003";
+  const SampleSet set = parsed(trace_file(records.c_str()));
+  EXPECT_EQ(set.run_cycles, 1000u);
+  EXPECT_EQ(set.core_khz, 405405u);
+  EXPECT_EQ(parsed(trace_file(kTraceExample)).core_khz, 600000u);
 }
 
 TEST(SampleFormats, NamesGoBothWays) {
