@@ -95,9 +95,8 @@ void find_host_limit(const LadderResult& result, Behaviours* out) {
     }
   }
   if (first == nullptr) return;
-  const char* const why = first->fault == HostFault::pace           ? "it did not send at the rate"
-                          : first->fault == HostFault::late_calls   ? "its send calls came late"
-                          : first->fault == HostFault::send_refused ? "its interface took no more"
+  const char* const why = first->fault == HostFault::pace         ? "it did not send at the rate"
+                          : first->fault == HostFault::late_calls ? "its send calls came late"
                           : first->fault == HostFault::socket_overflow
                               ? "the socket's buffer overflowed"
                               : "its interface dropped replies";

@@ -78,7 +78,8 @@ class Ladder {
     const LadderSettings& s = result_.settings;
     const StepResult r = step("search", rate);
     const double most = s.search == SearchKind::ndr ? 0 : s.pdr_loss;
-    const bool passed = r.is_valid() && !r.is_interrupted && r.loss() <= most && r.sent != 0;
+    const bool passed =
+        r.is_valid() && !r.is_interrupted && r.loss() <= most && r.sent != 0 && r.is_sustained();
     result_.search.trials.push_back({rate, r.loss(), r.fault, passed});
     if (!r.is_valid()) result_.search.is_host_limited = true;
     return passed;
@@ -154,6 +155,7 @@ RateLimit limit_of(const std::vector<Pass>& passes, double most_loss) {
       const StepResult& step = pass.steps[i];
       limit.is_host_limited = limit.is_host_limited || !step.is_valid();
       if (!step.is_valid() || step.sent == 0 || step.loss() > most_loss + 1e-12) return limit;
+      if (!step.is_sustained()) return limit;
       rate = step.plan.in_flight != 0 ? step.answered_per_s : step.plan.rate_per_s;
     }
     if (passes.empty()) return limit;

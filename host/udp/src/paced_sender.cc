@@ -56,18 +56,8 @@ void PacedSender::send_due() {
   if (count == 0) return;
   if (next_ == 0) first_call_ns_ = now;
   last_call_ns_ = now;
-  const size_t taken = writer_.send(next_, count, now);
-  sent_ += taken;
-  if (taken < count) refused_.push_back({next_ + taken, count - taken});
+  sent_ += writer_.send(next_, count, now);
   next_ += count;
-}
-
-bool PacedSender::was_sent(uint64_t number) const {
-  const auto behind = std::upper_bound(refused_.begin(), refused_.end(), number,
-                                       [](uint64_t n, const Gap& gap) { return n < gap.first; });
-  if (behind == refused_.begin()) return true;
-  const Gap& gap = *(behind - 1);
-  return number >= gap.first + gap.count;
 }
 
 void PacedSender::finish(StepResult* result) const {
@@ -76,13 +66,13 @@ void PacedSender::finish(StepResult* result) const {
   result->refused = next_ - sent_;
   result->lateness = lateness_;
   result->late_sends = late_;
-  result->first_ns = start_ns_;
-  // The first to the last request, in time; late ends make it slower, late starts faster.
   if (next_ < 2 || last_call_ns_ <= first_call_ns_) return;
-  result->sent_per_s =
-      static_cast<double>(sent_ - 1) * 1e9 / static_cast<double>(last_call_ns_ - first_call_ns_);
+  // From the first call to the last: a late end makes it slower, a late start faster.
+  const auto ns = static_cast<double>(last_call_ns_ - first_call_ns_);
+  const double called_per_s = static_cast<double>(next_ - 1) * 1e9 / ns;
   const double offered = 1e9 / interval_ns_;
-  result->pacing_error = (result->sent_per_s - offered) / offered;
+  result->pacing_error = (called_per_s - offered) / offered;
+  result->sent_per_s = called_per_s * static_cast<double>(sent_) / static_cast<double>(next_);
 }
 
 }  // namespace millrace::udp

@@ -39,13 +39,8 @@ class PacedSender {
   // Puts what was sent into *result.
   void finish(StepResult* result) const;
   int64_t time_of(uint64_t number) const;
-  // The system took it. Of numbers before the next one.
-  bool was_sent(uint64_t number) const;
 
  private:
-  struct Gap {
-    uint64_t first, count;
-  };
   DatagramPort& port_;
   RequestWriter writer_;
   const int64_t start_ns_;
@@ -56,7 +51,6 @@ class PacedSender {
   int64_t first_call_ns_ = 0, last_call_ns_ = 0;
   uint64_t late_ = 0;
   host::Histogram lateness_;
-  std::vector<Gap> refused_;
 };
 
 }  // namespace millrace::udp

@@ -50,6 +50,7 @@ int64_t ReplyBook::take(const Arrival& arrival) {
   if (reply.sequence < highest_) ++result_->reordered;
   highest_ = std::max<int64_t>(highest_, reply.sequence);
   if (arrival.ns <= end_ns_) ++in_window_;
+  if (arrival.ns > end_ns_ + kGraceNs) ++result_->backlog;
   // A time stamp of the kernel may be a little before the one that was made just before sending,
   // since the two clocks are compared only now and then.
   const int64_t rtt = std::max<int64_t>(0, arrival.ns - static_cast<int64_t>(reply.stamp_ns));

@@ -3,6 +3,11 @@
 // of its own does nothing else; in virtual time, which passes only in receive(), both halves take
 // turns. The two share no data: a reply carries the time of its request.
 //
+// What the system does not take (its queue to the device is full) counts as a request without an
+// answer, apart from those lost later, and does not make a step invalid: such a queue fills up when
+// the device says NAK, and that is the device's limit, not the host's. A host that is too slow is
+// told by the times of its send calls.
+//
 // Closed loop: a reply, or a request that has become too old, makes room for the next. One thread,
 // since the one half waits for the other anyway; batches keep it fast.
 #include "millrace/udp/step.h"
@@ -28,7 +33,6 @@ HostDrops difference(const HostDrops& after, const HostDrops& before) {
 }
 
 HostFault judge(const StepResult& r) {
-  if (r.refused != 0 || r.drops.interface_tx != 0) return HostFault::send_refused;
   if (r.drops.socket_overflow != 0) return HostFault::socket_overflow;
   if (r.drops.interface_rx != 0 && r.lost() != 0) return HostFault::interface_drops;
   if (r.plan.in_flight != 0 || r.is_interrupted) return HostFault::none;
@@ -107,10 +111,9 @@ class Step {
     result_.pacing_error = sending.pacing_error;
     result_.lateness = sending.lateness;
     result_.late_sends = sending.late_sends;
-    result_.first_ns = start_ns_;
     const uint64_t tried = sending.sent + sending.refused;
     for (uint64_t i = tried; i-- > 0;) {
-      if (book.is_answered(i) || !sender.was_sent(i)) continue;
+      if (book.is_answered(i)) continue;
       result_.last_lost_ns = sender.time_of(i) - start_ns_;
       break;
     }
@@ -169,7 +172,6 @@ class Step {
       port_.receive(std::min({end_ns_, oldest, now + kSliceNs}), take);
     }
     settle(book, result_.sent);
-    result_.first_ns = start_ns_;
     if (last_send_ns > start_ns_) {
       result_.sent_per_s =
           static_cast<double>(result_.sent) * 1e9 / static_cast<double>(last_send_ns - start_ns_);
@@ -194,8 +196,6 @@ const char* name_of(HostFault fault) {
       return "pace";
     case HostFault::late_calls:
       return "late_calls";
-    case HostFault::send_refused:
-      return "send_refused";
     case HostFault::socket_overflow:
       return "socket_overflow";
     case HostFault::interface_drops:
@@ -205,7 +205,13 @@ const char* name_of(HostFault fault) {
 }
 
 double StepResult::loss() const {
-  return answered >= sent ? 0 : static_cast<double>(sent - answered) / static_cast<double>(sent);
+  const uint64_t requests = sent + refused;
+  if (answered >= requests) return 0;
+  return static_cast<double>(requests - answered) / static_cast<double>(requests);
+}
+
+bool StepResult::is_sustained() const {
+  return static_cast<double>(backlog) <= kMostBacklog * static_cast<double>(sent + refused);
 }
 
 StepResult run_step(DatagramPort& port, const StepPlan& plan, Session& session) {

@@ -26,9 +26,8 @@ inline constexpr uint64_t kMostDatagrams = 100'000'000;  // of a step: 12.5 MB o
 // Why the figures of a step say nothing about the device.
 enum class HostFault : uint8_t {
   none,
-  pace,             // what was really sent is too far from the offered rate
+  pace,             // requests were not sent at the offered rate
   late_calls,       // too many send calls came too late, so that requests came in bursts
-  send_refused,     // the system took no more
   socket_overflow,  // replies were lost in the socket's buffer
   interface_drops,  // replies were lost, and the interface counted drops
 };
@@ -36,35 +35,42 @@ const char* name_of(HostFault fault);
 
 struct StepResult {
   StepPlan plan;
-  uint64_t planned = 0;      // datagrams; 0 in closed loop
-  uint64_t sent = 0;         // taken by the system
-  uint64_t refused = 0;      // not taken
-  double sent_per_s = 0;     // first to last
-  double pacing_error = 0;   // of sent_per_s, relative
+  uint64_t planned = 0;  // datagrams; 0 in closed loop
+  uint64_t sent = 0;     // taken by the system
+  uint64_t refused = 0;  // not taken: the queue to the device was full
+  double sent_per_s = 0;
+  double pacing_error = 0;   // of the times of the send calls, relative; open loop only
   host::Histogram lateness;  // ns from a request's time to its send call; open loop only
   uint64_t late_sends = 0;   // of these, more than kLateSendNs
 
-  uint64_t answered = 0;                    // requests, in time
-  uint64_t late = 0;                        // requests answered too late
-  uint64_t duplicate = 0;                   // further replies to a request
-  uint64_t reordered = 0;                   // replies behind one to a later request
-  uint64_t altered = 0;                     // not as they were sent
-  uint64_t foreign = 0;                     // somebody else's
-  uint64_t earlier = 0;                     // replies to an earlier step
-  double answered_per_s = 0;                // replies while it was sending
-  host::Histogram rtt;                      // ns, of those in time
-  std::vector<uint32_t> rtt_sample;         // the first ones, in ns: for period_of_rtt()
-  int64_t first_ns = 0, last_lost_ns = -1;  // when sending began; request lost last, from then on
-  HostDrops drops;                          // during the step
+  uint64_t answered = 0;   // requests, in time
+  uint64_t late = 0;       // requests answered too late
+  uint64_t duplicate = 0;  // further replies to a request
+  uint64_t reordered = 0;  // replies behind one to a later request
+  uint64_t altered = 0;    // not as they were sent
+  uint64_t foreign = 0;    // somebody else's
+  uint64_t backlog = 0;    // requests answered later than kGraceNs after the end, in time or late
+  uint64_t earlier = 0;    // replies to an earlier step
+  double answered_per_s = 0;         // replies while it was sending
+  host::Histogram rtt;               // ns, of those in time
+  std::vector<uint32_t> rtt_sample;  // the first ones, in ns: for period_of_rtt()
+  int64_t last_lost_ns = -1;  // time of the last request without an answer, from the first one on
+  HostDrops drops;            // during the step
   HostFault fault = HostFault::none;
   bool is_interrupted = false;
 
   // A device that answers what it was not asked does not make it negative.
   uint64_t lost() const { return answered + late > sent ? 0 : sent - answered - late; }
-  double loss() const;  // 0..1, late ones included; 0 if nothing was sent
+  // Of the requests, what had no answer in time, 0..1; also those that the system did not take.
+  double loss() const;
+  // Not only filled queues, which a short step may do at any rate: at most kMostBacklog of the
+  // requests were still open at the end.
+  bool is_sustained() const;
   bool is_valid() const { return fault == HostFault::none; }
 };
 
+inline constexpr int64_t kGraceNs = 10'000'000;
+inline constexpr double kMostBacklog = 0.01;
 inline constexpr int64_t kLateSendNs = 1'000'000;
 inline constexpr double kMostPacingError = 0.005;  // beyond: HostFault::pace
 inline constexpr double kMostLateSends = 0.01;     // beyond: HostFault::late_calls
