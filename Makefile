@@ -2,7 +2,7 @@
 # The commands of the README. Each installs what it needs (packages.txt) and can be repeated.
 JOBS ?= $(shell nproc)
 
-.PHONY: help build firmware demo test windows test-windows arm asan tsan fuzz bench format check clean fuzz-cpu mutants
+.PHONY: help build firmware demo test windows test-windows arm asan tsan fuzz bench format check clean fuzz-link fuzz-cpu mutants
 
 help:
 	@sed -n 's/^## //p' Makefile
@@ -29,6 +29,7 @@ test: build/release/build.ninja
 ## make bench         the figures of docs/benchmarking.md
 bench: build/release/build.ninja firmware
 	@cmake --build build/release -j $(JOBS)
+	@scripts/packages.sh bench
 	@scripts/bench.sh build/release
 
 ## make asan, tsan    every test under AddressSanitizer + UBSan, ThreadSanitizer
@@ -43,6 +44,11 @@ FUZZ_SECONDS ?= 60
 fuzz:
 	@scripts/packages.sh base check
 	@scripts/fuzz.sh $(FUZZ_SECONDS)
+
+## make fuzz-link     random histories of the link protocol, FUZZ_SECONDS long (60); FIRST=N repeats
+fuzz-link: build/release/build.ninja
+	@cmake --build build/release -j $(JOBS) --target link_soak
+	@build/release/test/link_soak $(FUZZ_SECONDS) $${FIRST:-$$(date +%s)000}
 
 ## make fuzz-cpu      10 million random instructions, 150,000 exceptions on the core and on qemu-system-arm
 fuzz-cpu: build/release/build.ninja

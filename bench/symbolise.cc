@@ -23,6 +23,7 @@ namespace {
 
 constexpr uint32_t kFiles = 100, kFunctionsOfFile = 200;
 constexpr size_t kSamples = 1'000'000;
+constexpr size_t kShownDifferences = 5;
 constexpr size_t kPeerAddresses = 100'000;
 
 double cpu_seconds(int who) {
@@ -161,7 +162,7 @@ int main(int argc, char** argv) {
     reads.push_back(middle - start);
     attributions.push_back(own_seconds() - middle);
     peak = std::max(peak, peak_mb());
-    seen = 0;
+    seen = profile.idle;
     for (const FunctionRow& row : profile.functions) seen += row.weight;
   }
   std::sort(reads.begin(), reads.end());
@@ -187,7 +188,7 @@ int main(int argc, char** argv) {
   fmt::print("{} addresses with lines and inlined calls:\n", some.size());
   fmt::print("  millrace        {:.3f} s\n", ours);
   const Peer peers[] = {
-      {"addr2line", "arm-none-eabi-addr2line -f -i -a -e " + elf},
+      {"addr2line", "arm-none-eabi-addr2line -C -f -i -a -e " + elf},
       {"llvm-symbolizer", "llvm-symbolizer --output-style=GNU -i -a --obj=" + elf},
   };
   int result = 0;
@@ -211,7 +212,12 @@ int main(int argc, char** argv) {
         const Location location = one.locate(some[at++]);
         if (location.frames.empty()) continue;
         ++compared;
-        agree += one.names()[location.frames[0].name] == line ? 1 : 0;
+        const std::string& here = one.names()[location.frames[0].name];
+        if (here == line) {
+          ++agree;
+        } else if (compared - agree <= kShownDifferences) {
+          fmt::print("  {:<15} at 0x{:x}: {}, here: {}\n", peer.name, some[at - 1], line, here);
+        }
       }
     }
     fmt::print("  {:<15} {:.3f} s; the innermost name agrees at {} of {}\n", peer.name, seconds,

@@ -171,8 +171,10 @@ int run(const Options& options, const Invocation& invocation) {
     profile::Profile old_profile;
     failure = profile::read_samples(options.old_samples, options.read, &old_samples);
     if (!failure) {
-      failure = profile::attribute(&before.index, old_samples, before.target, options.attribution,
-                                   &old_profile);
+      profile::ProfileOptions old_options = options.attribution;
+      if (old_samples.events > 0) old_options.events = 0;  // --events counts the new run's
+      failure =
+          profile::attribute(&before.index, old_samples, before.target, old_options, &old_profile);
     }
     if (failure) return fail(to_error(*failure));
     const profile::ProfileDiff diff = profile::compare(old_profile, profile);
@@ -228,7 +230,7 @@ void add_profile(Command parent, const Program& program) {
   const auto clock_mhz = std::make_shared<double>(0);
   command.option("--clock", "MHZ", "Core clock, if the samples do not say it", ValueKind::text,
                  [options, clock_mhz](const std::string& text) {
-                   const Status status = decimal_into(clock_mhz.get(), "a clock in MHz")(text);
+                   Status status = decimal_into(clock_mhz.get(), "a clock in MHz")(text);
                    if (!status) return status;
                    if (*clock_mhz > 4'000'000 || *clock_mhz * 1000 < 1) {
                      return Status(Error{ErrorCode::usage, "must be a clock in MHz"});

@@ -22,6 +22,7 @@ void add_device(Command parent, const Program& program);
 void add_board(Command parent, const Program& program);
 void add_profile(Command parent, const Program& program);
 void add_memory(Command parent, const Program& program);
+void add_link(Command parent, const Program& program);
 void add_completion(Command parent, const Program& program);
 
 // The parts of `serial`.
@@ -33,6 +34,12 @@ void add_serial_soak(Command parent, const Program& program);
 void add_udp_bench(Command parent, const Program& program);
 void add_udp_echo(Command parent, const Program& program);
 void add_udp_doctor(Command parent, const Program& program);
+
+// The parts of `link`.
+void add_link_bench(Command parent, const Program& program);
+void add_link_receive(Command parent, const Program& program);
+void add_link_send(Command parent, const Program& program);
+void add_link_pipe(Command parent, const Program& program);
 
 // The parts of `board`, in posix/ only.
 void add_board_info(Command parent, const Program& program);

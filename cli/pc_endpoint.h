@@ -22,8 +22,11 @@ std::string with_fault(const std::string& port, const std::string& fault);
 // A replug for the soak: 200 ms away after the first MiB of a run, once in the device's life.
 inline constexpr const char* kUnplugFault = "unplug=200@1048576";
 
-// The faults in `pc:?FAULTS`, `pc:`, `?FAULTS` or `FAULTS`: what stands behind the question mark.
-// Errors: usage, for a pc: name with anything else behind the colon.
+// `pc:link` or `pc:link?FAULTS`: a device that speaks spec/link_protocol.md.
+bool speaks_link(const std::string& port);
+
+// The faults in `pc:?FAULTS`, `pc:link?FAULTS`, `pc:`, `?FAULTS` or `FAULTS`: what stands behind
+// the question mark. Errors: usage, for a pc: name with anything else behind the colon.
 host::Result<std::string> fault_query(const std::string& text);
 
 }  // namespace millrace::cli

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The members of the result file of `millrace turnaround` (spec/result.md).
 #include <algorithm>
+#include <cmath>
 
 #include "cli/result_json.h"
 #include "cli/turnaround_report.h"
@@ -80,7 +81,7 @@ Json to_json(const Turnaround& t, int64_t begin_ns) {
 }
 
 Json to_json(const FrameStatistics& f) {
-  const auto frame = static_cast<uint64_t>(f.frame_bytes.mean() + 0.5);
+  const auto frame = static_cast<uint64_t>(std::llround(f.frame_bytes.mean()));
   Json sizes = Json::object();
   for (const uint64_t count : {1, 2, 4, 8, 16}) {
     sizes[std::to_string(count)] = capture::ntb_bytes_for(count, frame);

@@ -5,6 +5,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "cli/print.h"
 #include "cli/table.h"
@@ -212,6 +213,9 @@ const char* type_name(capture::TransferType type) {
   return "";
 }
 
+// Histograms know nanoseconds to 3 %.
+std::string whole_microseconds(uint64_t ns) { return fmt::format("{}", ns / 1000); }
+
 std::string endpoint_table(const DeviceAnalysis& device) {
   Table table({"<endpoint", "<type", "<holds", "transfers", "bytes", "kB/s", "mean B", "max B",
                "asked B", "short", "ZLP", "queued", "in flight B", "between us", "unqueued us"});
@@ -232,9 +236,8 @@ std::string endpoint_table(const DeviceAnalysis& device) {
          grouped(s->zero_length),
          has_urbs ? fmt::format("{}/{}", s->queue_depth.quantile(0.5), s->queue_depth.max()) : "-",
          asked ? grouped(s->max_bytes_in_flight) : "-",
-         microseconds(static_cast<double>(s->between_ends_ns.quantile(0.5) / 1000 * 1000)),
-         has_urbs ? microseconds(static_cast<double>(s->unqueued_ns.quantile(0.5) / 1000 * 1000))
-                  : "-"});
+         whole_microseconds(s->between_ends_ns.quantile(0.5)),
+         has_urbs ? whole_microseconds(s->unqueued_ns.quantile(0.5)) : "-"});
   }
   return table.empty() ? "" : table.text();
 }
@@ -251,7 +254,7 @@ std::string endpoint_notes(const DeviceAnalysis& device) {
                                      grouped(f.frames), f.frame_bytes.mean(),
                                      f.frames_per_transfer.mean(), f.frames_per_transfer.max());
       if (f.largest_block_bytes != 0) {
-        const auto frame = static_cast<uint64_t>(f.frame_bytes.mean() + 0.5);
+        const auto frame = static_cast<uint64_t>(std::llround(f.frame_bytes.mean()));
         text +=
             fmt::format("; NTBs up to {} B, 8 such frames would take {} B",
                         grouped(f.largest_block_bytes), grouped(capture::ntb_bytes_for(8, frame)));
@@ -359,7 +362,10 @@ std::string turnaround_report(const CaptureAnalysis& a, const TurnaroundView& vi
     out += colour.good(wrap(headline(*device, *first), kWidth, 2)) + '\n';
     out += '\n' + turnaround_table(a);
     out += row(capture::name_of(first->by), fates(*first));
-    if (first->times.count() >= kPairsForHistogram) out += "\n" + histogram(*first);
+    if (first->times.count() >= kPairsForHistogram) {
+      out += '\n';
+      out += histogram(*first);
+    }
   } else {
     out +=
         colour.bad("no turnaround: no IN transfer answers an OUT transfer in this capture") + '\n';

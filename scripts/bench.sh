@@ -11,6 +11,7 @@ if [ ! -x "$build/bench/verify_speed" ]; then
 fi
 echo "load average before: $(cut -d ' ' -f 1-3 /proc/loadavg 2>/dev/null || echo unknown)"
 "$build/bench/verify_speed"
+"$build/bench/crc_speed"
 "$build/bench/serial_clients" "$rounds"
 "$build/bench/memory_speed"
 "$build/bench/board_speed" "$rounds"
@@ -21,3 +22,4 @@ echo "load average before: $(cut -d ' ' -f 1-3 /proc/loadavg 2>/dev/null || echo
 "$build/bench/capture_speed" 300 "$rounds"
 if [ "$(id -u)" = 0 ]; then "$build/bench/udp_rate" -n "$rounds"; else echo "udp_rate: needs root"; fi
 "$build/bench/symbolise" "$rounds"
+python3 bench/link_goodput.py "$build/millrace" --repeat "$rounds"

@@ -15,7 +15,8 @@ cmake --preset release >/dev/null
 # sanitizers say more than clang-tidy, at a third of its time.
 files=$(git diff --name-only --diff-filter=d "$base" -- '*.cc' |
   grep -v -e '_test\.cc$' -e '/windows/' -e 'ports/teensyduino/' -e 'ports/template/' \
-    -e 'ports/rt1062/[^/]*$' -e 'ports/rt1062/programs/' -e '/usb_\(chip\|serial\|board\|ncm\|ecm\)\.cc$' ||
+    -e 'ports/rt1062/[^/]*$' -e 'ports/rt1062/programs/' -e 'link/src/arm64/' -e 'link/src/cortex_m7/' \
+    -e 'link/src/portable/' -e '/usb_\(chip\|serial\|board\|ncm\|ecm\)\.cc$' ||
   true)
 if [ -n "$files" ]; then
   echo "$files" | xargs -P "$(nproc)" -n 4 clang-tidy-14 -p build/release --quiet 2>/dev/null

@@ -1,6 +1,7 @@
 #!/bin/sh
 # The main job with no hardware: a verified sweep, a damaged stream that must be found out, one
-# program on the virtual board from two memories, and the USB of firmware on it under two hosts.
+# program on the virtual board from two memories, the USB of firmware on it under two hosts, and how
+# long it takes to answer.
 # usage: demo.sh MILLRACE      Writes out/demo*.json.
 set -eu
 millrace=${1:?usage: demo.sh MILLRACE}
@@ -27,6 +28,13 @@ if ! grep -q '"kind": "lost"' out/demo-damaged.json; then
 fi
 
 echo
+echo "A link that loses 200 bytes in every 100,000: raw, then with the link protocol on top:"
+echo
+"$millrace" serial bench 'pc:?drop=200@5000+100000' --frames 4Ki >/dev/null && exit 1
+echo "raw: bytes are missing (exit code 1)"
+"$millrace" link bench 'pc:link?drop=200@5000+100000' --bytes 8M --json out/demo-link.json
+
+echo
 echo "One program on the virtual Teensy 4.1, once with its code in flash and once in ITCM:"
 echo
 programs=build/arm/firmware/ports/rt1062
@@ -47,5 +55,14 @@ for host in xhci-desktop windows-serial; do
 done
 
 echo
-echo "Results: out/demo.json, demo-damaged.json, demo-board-*.json, demo-usb-*.json (spec/result.md)"
+echo "How long that firmware takes to answer, from a capture of its USB (docs/turnaround.md): a frame"
+echo "is acknowledged and the next one comes. Predicted, as the two above."
+echo
+"$millrace" serial bench "board:$programs/usb_stream_itcm.hex?pcap=out/demo-usb.pcapng" \
+  --frame-size 512 --frames 1k --ack each >/dev/null
+"$millrace" turnaround out/demo-usb.pcapng --json out/demo-turnaround.json
+
+echo
+echo "Results: out/demo.json, demo-damaged.json, demo-link.json, demo-board-*.json, demo-usb-*.json, demo-turnaround.json"
+echo "(spec/result.md)"
 echo "With a board: $millrace ports, then $millrace serial bench PORT (docs/cli.md)"

@@ -31,6 +31,7 @@ copy_sources() {
   done
 }
 copy_sources "$root/link/src" "$to/src/link"
+copy_sources "$root/link/src/cortex_m7" "$to/src/link"
 copy_sources "$root/firmware/app" "$to/src/firmware/app"
 copy_sources "$port/src" "$to/src"
 cp "$root/firmware/port/port.h" "$to/src/firmware/port/"

@@ -81,6 +81,14 @@ def check_ends(folder):
     outcome, document = run([0xDE00], [0x4770])  # bx lr: back to the same udf
     outcome.says("does nothing but fault", "undefined instruction")
     assert document["stop"]["reason"] == "fault_loop"
+    # ldr r0, =SysTick; 1 ms of the 100 kHz reference with its interrupt; wfi. In WAIT mode, as a reset
+    # leaves CLPCR, SysTick stands; with LPM RUN (ldr r2, =CLPCR; str 0x78) it wakes.
+    run([0x4803, 0x2163, 0x6041, 0x2103, 0x6001, 0xBF30, 0xE7FE, 0xBF00, 0xE010, 0xE000],
+        expect=0)[0].says("nothing can wake it", "SysTick stands", "LPM")
+    stop = run([0x4A05, 0x2178, 0x6011, 0x4805, 0x2163, 0x6041, 0x2103, 0x6001, 0xBF30, 0xE7FE,
+                0xBF00, 0xBF00, 0xC054, 0x400F, 0xE010, 0xE000], [0x4770], "--cycles", "1M",
+               expect=0)[1]
+    assert stop["stop"]["reason"] == "time" and stop["board"]["exceptions"] > 0, stop
     # ldr r0, =AIRCR; ldr r1, =SYSRESETREQ; str r1, [r0]; b .
     outcome, document = run([0x4801, 0x4902, 0x6001, 0xE7FE, 0xED0C, 0xE000, 0x0004, 0x05FA])
     outcome.says("does nothing but reset itself", "100 resets", "0x60002104")
@@ -97,6 +105,18 @@ def check_ends(folder):
     # ldr r0, =LPSPI4_BASE; ldr r1, [r0, #0x14]; b .: named, and no error
     run([0x4801, 0x6941, 0xE7FE, 0xBF00, 0x0000, 0x403A], (), "--cycles", "10k",
         expect=0)[0].says("LPSPI4+0x014", "0x60002102")
+
+
+def check_itm(folder):
+    """Stimulus port 0 goes to a file: DEMCR.TRCENA, ITM_TCR and ITM_TER, then two bytes."""
+    code = [
+                  0xF04F, 0x4060, 0x4906, 0xF04F, 0x7280, 0x600A, 0x4905, 0x2201, 0x600A, 0x4905,
+                  0x600A, 0x224F, 0x7002, 0x224B, 0x7002, 0xE7FE, 0xEDFC, 0xE000, 0x0E80, 0xE000,
+                  0x0E00, 0xE000
+    ]
+    (folder / "itm.bin").write_bytes(image(code))
+    millrace("board", "run", folder / "itm.bin", "--cycles", "10k", "--itm", folder / "itm.txt")
+    assert (folder / "itm.txt").read_bytes() == b"OK"
 
 
 def check_timing(folder):
@@ -214,6 +234,7 @@ def check_bad_input(folder):
 with tempfile.TemporaryDirectory() as name:
     check_results(pathlib.Path(name))
     check_ends(pathlib.Path(name))
+    check_itm(pathlib.Path(name))
     check_timing(pathlib.Path(name))
     check_pty(pathlib.Path(name))
     check_bad_input(pathlib.Path(name))

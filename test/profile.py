@@ -2,6 +2,7 @@
 """`profile` and `memory` on a program that is built here: figures, viewers' files, bad input."""
 import gzip
 import json
+import pathlib
 import struct
 import subprocess
 
@@ -25,6 +26,54 @@ SECTIONS { .itcm : { *(.text.hot) } > ITCM AT > FLASH  .text : { *(.text .text.*
 """
 
 
+def fields(data):
+    """(number, value) of a protobuf message: integers, or bytes."""
+    at = 0
+
+    def varint():
+        nonlocal at
+        value = shift = 0
+        while True:
+            byte = data[at]
+            at += 1
+            value |= (byte & 127) << shift
+            shift += 7
+            if byte < 128:
+                return value
+
+    while at < len(data):
+        key = varint()
+        if key & 7 == 0:
+            yield key >> 3, varint()
+        else:
+            assert key & 7 == 2, key
+            size = varint()
+            yield key >> 3, data[at:at + size]
+            at += size
+    assert at == len(data)
+
+
+def pprof_weights(data):
+    """Innermost function name -> weight, through samples, locations, lines and functions."""
+    top = list(fields(data))
+    texts = [value.decode() for number, value in top if number == 6]
+    assert texts[0] == ""
+    names = {f[1]: texts[f[2]] for f in (dict(fields(v)) for number, v in top if number == 5)}
+    places = {}
+    for number, value in top:
+        if number == 4:
+            parts = list(fields(value))
+            lines = [dict(fields(v)) for n, v in parts if n == 4]
+            places[dict(parts)[1]] = names[lines[0][1]]
+    out = {}
+    for number, value in top:
+        if number == 2:
+            sample = dict(fields(value))
+            first, weight = sample[1][0], sample[2][0]  # one byte each, below 128
+            out[places[first]] = out.get(places[first], 0) + weight
+    return out
+
+
 def build(folder):
     (folder / "main.c").write_text(SOURCE)
     (folder / "link.ld").write_text(SCRIPT)
@@ -37,7 +86,6 @@ def build(folder):
 
 
 with e2e.temporary_folder() as name:
-    import pathlib
     folder = pathlib.Path(name)
     symbols = build(folder)
     elf, raw, saved = folder / "fw.elf", folder / "pcs.bin", folder / "run.samples"
@@ -86,7 +134,8 @@ with e2e.temporary_folder() as name:
     assert sum(scope["profiles"][0]["weights"]) == scope["profiles"][0]["endValue"] == 76
     frames = len(scope["shared"]["frames"])
     assert all(0 <= i < frames for stack in scope["profiles"][0]["samples"] for i in stack)
-    assert b"cold" in gzip.decompress(paths["pprof"].read_bytes())
+    weights = pprof_weights(gzip.decompress(paths["pprof"].read_bytes()))
+    assert sum(weights.values()) == 76 and weights["cold"] == 19, weights
     assert "totals: 76\n" in paths["callgrind"].read_text()
     assert "57 samples:" in paths["perf-script"].read_text()
 

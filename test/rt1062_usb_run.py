@@ -113,6 +113,13 @@ def check_events(folder):
     assert numbers.count("5") == numbers.count("9") == 3, numbers
     outcome = millrace("board", "run", IMAGE, "--usb", "host", "--usb-at", "1s=unplug")
     outcome.says("USB: the device was disconnected")
+    assert "no effect" not in outcome.err, outcome
+    # A suspended port can be reset (USB 2.0 7.1.7.5), and what cannot be is said.
+    outcome = millrace("board", "run", IMAGE, "--usb", "host", "--usb-at",
+                       "0s=suspend,1s=resume,1s=plug,1.5s=suspend,2s=reset", "--seconds", "2.5")
+    outcome.says("suspend at 0 ns had no effect", "resume at 1.00 s", "plug at 1.00 s",
+                 "2 resets", "USB: serial port 16c0:0483")
+    assert outcome.err.count("no effect") == 3, outcome
 
 
 def check_packets(folder):

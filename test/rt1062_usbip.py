@@ -7,7 +7,7 @@ import socket
 import struct
 import subprocess
 
-from e2e import DEADLINE_S, MILLRACE, SOURCE, fails, read_line
+from e2e import DEADLINE_S, MILLRACE, SOURCE, fails, read_line, temporary_folder
 
 IMAGE = SOURCE / "build/arm/firmware/ports/rt1062/usb_stream_itcm.hex"
 DEVLIST = bytes.fromhex("0111800500000000")
@@ -46,6 +46,11 @@ class Client:
     def __init__(self, board):
         self.socket = socket.create_connection(("127.0.0.1", board.port), timeout=DEADLINE_S)
         self.sequence = 0
+        self.log = []  # (is it from the server, bytes)
+
+    def say(self, data):
+        self.socket.sendall(data)
+        self.log.append((False, data))
 
     def take(self, size):
         data = b""
@@ -54,10 +59,14 @@ class Client:
             if not piece:
                 break
             data += piece
+        if data and self.log and self.log[-1][0]:
+            self.log[-1] = (True, self.log[-1][1] + data)
+        elif data:
+            self.log.append((True, data))
         return data
 
     def imported(self):
-        self.socket.sendall(IMPORT)
+        self.say(IMPORT)
         reply = self.take(8 + DEVICE_BYTES)
         assert len(reply) == 8 + DEVICE_BYTES and reply[:8] == bytes.fromhex("0111000300000000"), reply
         bus, number, speed = struct.unpack_from(">III", reply, DEVICE_AT)
@@ -68,8 +77,8 @@ class Client:
     def submit(self, endpoint, length, setup=b"\0" * 8):
         """An IN transfer; its answer is not waited for."""
         self.sequence += 1
-        self.socket.sendall(struct.pack(">10I", 1, self.sequence, self.device, 1, endpoint, 0, length,
-                                        0, 0xffffffff, 0) + setup)
+        self.say(struct.pack(">10I", 1, self.sequence, self.device, 1, endpoint, 0, length, 0, 0,
+                             0) + setup)  # no isochronous packets: 0, as Linux has it
 
     def answer(self):
         head = struct.unpack(">12I", self.take(REPLY_BYTES))
@@ -83,10 +92,49 @@ def descriptor(client):
     return client.answer()
 
 
+def write_pcap(path, *logs):
+    """What was said, as packets of TCP with the port of USB/IP (raw IPv4, link type 228)."""
+    packets = []
+    for number, log in enumerate(logs):
+        at = {False: 1, True: 1}  # sequence numbers
+        for is_reply, data in log:
+            ports = (3240, 40000 + number) if is_reply else (40000 + number, 3240)
+            tcp = struct.pack(">HHIIBBHHH", *ports, at[is_reply], at[not is_reply], 5 << 4, 0x18, 65535,
+                              0, 0)
+            at[is_reply] += len(data)
+            packets.append(struct.pack(">BBHHHBBHII", 0x45, 0, 40 + len(data), 0, 0, 64, 6, 0,
+                                       0x7f000001, 0x7f000001) + tcp + data)
+    with open(path, "wb") as file:
+        file.write(struct.pack("<IHHiIII", 0xa1b2c3d4, 2, 4, 0, 0, 65535, 228))
+        for number, packet in enumerate(packets):
+            file.write(struct.pack("<IIII", number, 0, len(packet), len(packet)) + packet)
+
+
+def check_dissector(path, *logs):
+    """tshark knows the protocol too: it takes every message apart and complains of none."""
+    write_pcap(path, *logs)
+
+    def tshark(*words):
+        return subprocess.run(["tshark", "-r", path, "-d", "tcp.port==3240,usbip", *words], capture_output=True, text=True,
+                              check=True, timeout=DEADLINE_S).stdout.splitlines()
+
+    complaints = tshark("-Y", "_ws.malformed || _ws.expert.severity >= warning")
+    assert not complaints, complaints
+    packets = len(tshark("-Y", "usbip || usb"))
+    assert packets == sum(len(log) for log in logs), (packets, [len(log) for log in logs])
+    # The list, the import, and the device descriptor inside a RET_SUBMIT.
+    seen = "\n".join(tshark("-V"))
+    for text in ("OP_REQ_DEVLIST", "OP_REP_DEVLIST", "OP_REQ_IMPORT", "OP_REP_IMPORT",
+                 "OP_CMD_SUBMIT", "OP_RET_SUBMIT", "Busid: 1-1"):
+        assert text in seen, text
+    # One before each of the sixteen reads and behind them, and one of the last client.
+    assert seen.count("DEVICE DESCRIPTOR") == 3, seen.count("DEVICE DESCRIPTOR")
+
+
 for pace in ("free", "wall"):
     with Board("--pace", pace) as board:
         listing = Client(board)
-        listing.socket.sendall(DEVLIST)
+        listing.say(DEVLIST)
         reply = listing.take(12 + DEVICE_BYTES + 2 * 4)
         assert reply[8:12] == b"\0\0\0\1" and reply[12 + 256:12 + 259] == b"1-1", reply
         assert struct.unpack_from(">HH", reply, 12 + 300) == (0x16c0, 0x0483), reply
@@ -122,6 +170,8 @@ for pace in ("free", "wall"):
         assert re.findall(r"usb: (detached|configured)", out) == \
             ["configured", "detached"] * 2 + ["configured"], out
         assert third.take(1) == b""
+        with temporary_folder() as folder:
+            check_dissector(f"{folder}/usbip.pcap", listing.log, first.log, third.log)
 
 # Firmware without USB, asleep for ever: there is nothing to import, and the client hears so.
 with Board(image="hello_flash.hex") as board:

@@ -297,7 +297,8 @@ std::string Run::sentence(const StopInfo& stop, int* code) const {
       return fmt::format("the firmware ended with code {} {}", stop.exit_code, when);
     case StopReason::asleep:
       *code = options_.until.empty() ? kOk : kFailed;
-      return fmt::format("the core sleeps and nothing can wake it, {}", when);
+      return fmt::format("the core sleeps and nothing can wake it, {}{}{}", when,
+                         stop.detail.empty() ? "" : ": ", stop.detail);
     default:
       break;
   }

@@ -71,6 +71,7 @@ void add_device(Command parent, const Program&) {
           &options->device.link_path);
   pc.option("--faults", "QUERY", "Damage the stream, see below", ValueKind::text,
             [options](const std::string& text) {
+              if (speaks_link(text)) options->device.link = true;
               const Result<std::string> query = fault_query(text);
               if (!query) return Status(query.error());
               firmware::ParsedFaultPlan plan = firmware::parse_fault_plan(*query);
@@ -85,6 +86,9 @@ void add_device(Command parent, const Program&) {
               if (status) options->seed = seed;
               return status;
             });
+  pc.choice("--protocol", "measure: as `serial` needs it; link: as `link` does (measure)",
+            {"measure", "link"},
+            [options](const std::string& value) { options->device.link = value == "link"; });
   pc.action([options] { return run(*options); });
 }
 

@@ -67,6 +67,7 @@ Result<std::unique_ptr<Endpoint>> make_pc(const std::string& rest) {
   if (!plan.error.empty()) return Error{ErrorCode::usage, name + ": " + plan.error};
   firmware::PtyDeviceOptions options;
   options.faults = std::move(plan.plan);
+  options.link = speaks_link(name);
   firmware::PtyDeviceResult made = firmware::PtyDevice::create(options);
   if (made.device == nullptr) return Error{ErrorCode::io, name + ": " + made.error};
   return std::unique_ptr<Endpoint>(std::make_unique<PcEndpoint>(name, std::move(made.device)));

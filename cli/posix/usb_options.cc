@@ -28,7 +28,7 @@ constexpr size_t kPlaces = 9;
 struct NamedAction {
   std::string_view name;
   UsbAction action;
-  void (UsbSerialPort::*perform)();
+  bool (UsbSerialPort::*perform)();
 };
 constexpr NamedAction kActions[] = {
     {"plug", UsbAction::plug, &UsbSerialPort::plug_in},
@@ -124,10 +124,18 @@ Result<std::vector<UsbEvent>> parse_usb_events(const std::string& text) {
   }
 }
 
-void perform(UsbAction action, UsbSerialPort& usb) {
+bool perform(UsbAction action, UsbSerialPort& usb) {
   for (const NamedAction& known : kActions) {
-    if (known.action == action) (usb.*known.perform)();
+    if (known.action == action) return (usb.*known.perform)();
   }
+  return false;
+}
+
+std::string_view name_of(UsbAction action) {
+  for (const NamedAction& known : kActions) {
+    if (known.action == action) return known.name;
+  }
+  return "";
 }
 
 Status choose_usb_host(const std::string& text, board::UsbHostOptions* options) {

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cli/command_line.h"
@@ -29,7 +30,9 @@ struct UsbEvent {
 // `1.5s=unplug,2s=plug`: simulated seconds, at most 10^6 with nine places, in ascending order, at
 // most 1,000 of them.
 host::Result<std::vector<UsbEvent>> parse_usb_events(const std::string& text);
-void perform(UsbAction action, board::UsbSerialPort& usb);
+// False: the port was in no state for it, and nothing happened.
+bool perform(UsbAction action, board::UsbSerialPort& usb);
+std::string_view name_of(UsbAction action);
 
 struct UsbOptions;
 // What --usb says: none, host, pty[=LINK], tap[=NAME], usbip[=PORT]. Errors: usage.

@@ -38,6 +38,7 @@ Status UsbRun::start(const UsbOptions& options, board::Board& board, std::FILE* 
   usb_ = board.connect_usb(host, &problem);
   if (usb_ == nullptr) return Error{ErrorCode::usage, "--host: " + problem};
   events_ = options.events;
+  report_ = report;
   usb_->plug_in();
   if (options.place == UsbOptions::Place::tap) {
     tap_ = std::make_unique<UsbTap>(usb_->ethernet(), report);
@@ -88,8 +89,13 @@ bool UsbRun::exchange(uint64_t ns, bool is_asleep) {
   if (usb_ == nullptr) return false;
   bool is_event = false;
   while (next_ < events_.size() && (ns >= events_[next_].ns || (is_asleep && !is_event))) {
-    perform(events_[next_++].action, *usb_);
+    const UsbEvent event = events_[next_++];
     is_event = true;
+    if (perform(event.action, *usb_)) continue;
+    write_text(report_,
+               fmt::format("millrace: --usb-at: {} at {} had no effect (the port was in no "
+                           "state for it)\n",
+                           name_of(event.action), duration(static_cast<double>(event.ns))));
   }
   if (pty_ != nullptr) pty_->exchange(ns);
   if (tap_ != nullptr) tap_->exchange();
@@ -120,7 +126,7 @@ std::string UsbRun::summary() const {
   text += fmt::format("; {} B in, {} B out, {}\n", grouped(counts.bytes_in),
                       grouped(counts.bytes_out), plural(counts.resets, "reset"));
   text += network_summary();
-  if (!usb_->is_ready() && !has_network) return text;
+  // Also of a device that is no serial port, or whose enumeration failed half-way.
   for (const std::string& finding : usb_->info().findings) {
     text += fmt::format("USB: {}\n", printable(finding));
   }
@@ -143,6 +149,9 @@ std::string UsbRun::network_summary() const {
           "device dropped\n",
           counts.bad_in, counts.sequence_gaps, counts.errors, counts.dropped_out);
     }
+  }
+  if (port.is_offered() && !port.is_configured()) {
+    text += fmt::format("USB: network: {}\n", printable(port.problem()));
   }
   if (tap_ != nullptr) {
     const TapCounts& tap = tap_->counts();
@@ -187,8 +196,7 @@ Json UsbRun::to_json() const {
   Json json;
   json["serial_port"] = usb_->is_ready();
   json["problem"] = usb_->problem();
-  if (usb_->is_ready() || usb_->ethernet().is_configured()) {
-    const UsbSerialInfo info = usb_->info();
+  if (const UsbSerialInfo info = usb_->info(); info.vendor_id != 0) {
     json["vid"] = info.vendor_id;
     json["pid"] = info.product_id;
     json["manufacturer"] = info.manufacturer;

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <vector>
+
 namespace millrace::link {
 namespace {
 
@@ -21,6 +23,26 @@ TEST(Crc32c, MatchesTheVectorsOfRfc3720) {
 
 TEST(Crc32c, HasTheCatalogueCheckValue) {
   EXPECT_EQ(crc32c(reinterpret_cast<const uint8_t*>("123456789"), 9), 0xe3069283u);
+}
+
+// Every size around the block sizes of the three-way code, every alignment, and joined pieces.
+TEST(Crc32c, FastVariantsAgreeWithTheSmallOne) {
+  std::vector<uint8_t> data(9000);
+  for (size_t i = 0; i < data.size(); ++i) data[i] = static_cast<uint8_t>(i * i >> 3 ^ i);
+  for (const size_t size :
+       {0,    1,   7,   8,   9,    15,   16,   31,   407,  408,  409,  1023, 1024, 1031,
+        2048, 415, 416, 817, 4079, 4080, 4081, 4096, 4487, 4488, 8159, 8160, 8168, 8990}) {
+    for (size_t start = 0; start < 9; ++start) {
+      const uint32_t expected = crc32c(data.data() + start, size);
+      EXPECT_EQ(crc32c_bulk(data.data() + start, size), expected) << size << ' ' << start;
+      EXPECT_EQ(crc32c_sliced(data.data() + start, size), expected) << size << ' ' << start;
+      EXPECT_EQ(crc32c_wide(data.data() + start, size), expected) << size << ' ' << start;
+      const size_t cut = size / 3;
+      EXPECT_EQ(
+          crc32c_bulk(data.data() + start + cut, size - cut, crc32c_bulk(data.data() + start, cut)),
+          expected);
+    }
+  }
 }
 
 }  // namespace

@@ -236,6 +236,7 @@ Peripherals::Devices::Devices(DeviceHost& host, Clocks& clocks, Rt1062Memory& me
   gpr.on_flexram([&memory](uint32_t gpr16, uint32_t gpr17) { memory.set_flexram(gpr16, gpr17); });
   gpr.on_gpio_select(
       [this](unsigned pair, uint32_t fast, Cycles now) { gpio.select_fast(pair, fast, now); });
+  ccm.on_wait_mode(std::move(hooks.wait_mode));
   snvs.on_power_off([off = std::move(hooks.power_off)](Cycles) { off(); });
   const auto reset_by = [this, request = std::move(hooks.reset_request)](uint32_t cause) {
     return [this, request, cause](Cycles) {

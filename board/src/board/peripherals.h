@@ -21,8 +21,9 @@ class UsbOtg;
 
 // What devices ask of the chip.
 struct PeripheralHooks {
-  std::function<void()> reset_request;  // watchdogs, SRC
-  std::function<void()> power_off;      // SNVS
+  std::function<void()> reset_request;     // watchdogs, SRC
+  std::function<void()> power_off;         // SNVS
+  std::function<void(bool on)> wait_mode;  // CCM: the core clock stands while the core sleeps
 };
 
 class Peripherals {

@@ -76,7 +76,8 @@ Rt1062Board::Rt1062Board(const Image& image, const BoardOptions& options, const 
                         [this] {
                           powered_off_ = true;
                           cpu_.request_stop();
-                        }}) {
+                        },
+                    .wait_mode = [this](bool on) { system_.set_wait_mode(on); }}) {
   memory_.attach(system_, kSystemBase, kSystemBytes);
   memory_.set_attributes_source(&system_);
   memory_.count_evictions_by_set(options.count_evictions_by_set);
@@ -205,6 +206,9 @@ StopInfo Rt1062Board::stop_info(CpuStop stop) {
       break;
     case CpuStop::asleep:
       info.reason = StopReason::asleep;
+      if (system_.systick_stands()) {
+        info.detail = "SysTick stands, since WFI stops the core clock (CCM_CLPCR: set LPM to 0)";
+      }
       break;
   }
   return info;

@@ -49,16 +49,35 @@ UsbLink::UsbLink(EventQueue& events, Clocks& clocks, UsbOtg& device, const UsbHo
 
 UsbLink::~UsbLink() { device_.set_host(nullptr); }
 
-void UsbLink::suspend_bus() {
-  if (host_.port_state() == UsbPortState::enabled) host_.suspend();
+bool UsbLink::plug_in() {
+  if (host_.port_state() != UsbPortState::unplugged) return false;
+  host_.plug_in();
+  return true;
 }
 
-void UsbLink::resume_bus() {
-  if (host_.port_state() == UsbPortState::suspended) host_.resume();
+bool UsbLink::unplug() {
+  if (host_.port_state() == UsbPortState::unplugged) return false;
+  host_.unplug();
+  return true;
 }
 
-void UsbLink::reset_bus() {
-  if (host_.port_state() == UsbPortState::enabled) host_.reset_port();
+bool UsbLink::suspend_bus() {
+  if (host_.port_state() != UsbPortState::enabled) return false;
+  host_.suspend();
+  return true;
+}
+
+bool UsbLink::resume_bus() {
+  if (host_.port_state() != UsbPortState::suspended) return false;
+  host_.resume();
+  return true;
+}
+
+bool UsbLink::reset_bus() {
+  const UsbPortState state = host_.port_state();
+  if (state != UsbPortState::enabled && state != UsbPortState::suspended) return false;
+  host_.reset_port();
+  return true;
 }
 
 UsbSerialInfo UsbLink::info() const {

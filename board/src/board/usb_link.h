@@ -24,11 +24,11 @@ class UsbLink final : public UsbSerialPort {
   ~UsbLink() override;
 
   void set_changed(std::function<void()> changed) override { acm_.set_changed(std::move(changed)); }
-  void plug_in() override { host_.plug_in(); }
-  void unplug() override { host_.unplug(); }
-  void suspend_bus() override;
-  void resume_bus() override;
-  void reset_bus() override;
+  bool plug_in() override;
+  bool unplug() override;
+  bool suspend_bus() override;
+  bool resume_bus() override;
+  bool reset_bus() override;
   bool is_ready() const override { return acm_.is_ready(); }
   std::string problem() const override { return acm_.problem(); }
   UsbSerialInfo info() const override;

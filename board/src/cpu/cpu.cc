@@ -40,6 +40,7 @@ Cycles Cpu::now() const { return cursor_ != nullptr ? block_time_ + cursor_->cyc
 void Cpu::set_pc(uint32_t address) {
   state.r[15] = address;
   state.itstate = 0;
+  system_.sleep_ends(now());
   sleep_ = Sleep::none;
   state_changed();
 }
@@ -376,10 +377,12 @@ void Cpu::refresh() {
 
 bool Cpu::sleep_until(Cycles until, CpuStop* stop) {
   if (system_.should_wake(state) || (sleep_ == Sleep::wfe && system_.take_event())) {
+    system_.sleep_ends(block_time_);
     sleep_ = Sleep::none;
     dirty_ = true;
     return true;
   }
+  system_.sleep_begins(block_time_);
   if (events_.next() == kNever) {
     *stop = CpuStop::asleep;
     return false;

@@ -30,7 +30,7 @@ uint32_t Dwt::cycle_count(Cycles now) const {
 }
 
 void Dwt::update() {
-  counting_ = trace_enabled_ && (control_ & kCycCntEna) != 0;
+  counting_ = !clock_stands_ && trace_enabled_ && (control_ & kCycCntEna) != 0;
   watches_data_ = false;
   for (const Comparator& c : comparators_) {
     const uint32_t function = c.function & 15;
@@ -44,6 +44,13 @@ void Dwt::set_trace_enabled(bool on, Cycles now) {
   cycles_ = cycle_count(now);
   anchor_ = now;
   trace_enabled_ = on;
+  update();
+}
+
+void Dwt::set_clock_stands(bool stands, Cycles now) {
+  cycles_ = cycle_count(now);
+  anchor_ = now;
+  clock_stands_ = stands;
   update();
 }
 
@@ -120,6 +127,7 @@ void Dwt::count(Counter counter, uint32_t cycles) {
 void Dwt::snapshot(Snapshot& s) {
   s.field("dwt.control", control_);
   s.field("dwt.trace_enabled", trace_enabled_);
+  s.field("dwt.clock_stands", clock_stands_);
   s.field("dwt.cycles", cycles_);
   s.field("dwt.anchor", anchor_);
   s.field("dwt.counters", counters_);

@@ -17,7 +17,8 @@ class Dwt {
   enum class Counter : uint8_t { cpi, exception, sleep, lsu, fold };
 
   void reset() { *this = Dwt(); }
-  void set_trace_enabled(bool on, Cycles now);  // DEMCR.TRCENA
+  void set_trace_enabled(bool on, Cycles now);     // DEMCR.TRCENA
+  void set_clock_stands(bool stands, Cycles now);  // CYCCNT stands too
 
   uint32_t read(uint32_t offset, Cycles now);  // `offset` from 0xE0001000
   void write(uint32_t offset, uint32_t value, Cycles now);
@@ -44,6 +45,7 @@ class Dwt {
   bool trace_enabled_ = false;
   bool watches_data_ = false;
   bool counting_ = false;
+  bool clock_stands_ = false;
   uint32_t cycles_ = 0;  // CYCCNT at anchor_
   Cycles anchor_ = 0;
   std::array<uint8_t, 5> counters_{};

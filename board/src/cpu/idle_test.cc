@@ -200,6 +200,9 @@ TEST(Idle, AStoreThatChangesNothingIsSkipped) {
 }
 
 TEST(Idle, LoopsThatCountAreNotSkipped) {
+  // l: ldr r3, [r2, #4]; ldr r0, [r4, #12]; orrs r0, r3; str r0, [r4, #12]; b l: keeps all bits
+  // that the counter ever had.
+  EXPECT_EQ(compare(nullptr, {0x6853, 0x68E0, 0x4318, 0x60E0, 0xE7FA}, {}, 0, 2, false), 0u);
   EXPECT_EQ(compare(nullptr, {0x6860, 0x3001, 0x6060, 0xE7FB} /* l: ldr r0, [r4, #4]; adds r0, #1;
                                                                str r0, [r4, #4]; b l */
                     ,

@@ -54,7 +54,7 @@ void SystemControlM7::reset() {
   m7_control_ = {};
   current_exception_ = faultmask_ = basepri_ = 0;
   owed_stall_ = 0;
-  thumb_clear_ = event_ = sleep_on_exit_ = locked_up_ = reset_requested_ = false;
+  thumb_clear_ = event_ = sleep_on_exit_ = locked_up_ = reset_requested_ = clock_stands_ = false;
   update_fp_check();
   memory_.enable_icache(false);
   memory_.enable_dcache(false);
@@ -214,6 +214,8 @@ void SystemControlM7::snapshot(Snapshot& s) {
   s.field("scs.thumb_clear", thumb_clear_);
   s.field("scs.event", event_);
   s.field("scs.sleep_on_exit", sleep_on_exit_);
+  s.field("scs.wait_mode", wait_mode_);
+  s.field("scs.clock_stands", clock_stands_);
   s.field("scs.locked_up", locked_up_);
   s.field("scs.reset_requested", reset_requested_);
   s.field("scs.exceptions", exceptions_);
@@ -231,6 +233,20 @@ void SystemControlM7::set_interrupt(unsigned irq, bool level) {
   if (irq < kInterrupts) {
     nvic_.set_line(irq, level);
   }
+}
+
+void SystemControlM7::sleep_begins(Cycles now) {
+  if (!wait_mode_ || clock_stands_) return;
+  clock_stands_ = true;
+  systick_.set_clock_stands(true, now);
+  dwt_.set_clock_stands(true, now);
+}
+
+void SystemControlM7::sleep_ends(Cycles now) {
+  if (!clock_stands_) return;
+  clock_stands_ = false;
+  systick_.set_clock_stands(false, now);
+  dwt_.set_clock_stands(false, now);
 }
 
 bool SystemControlM7::take_event() {

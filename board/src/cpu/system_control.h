@@ -73,6 +73,10 @@ class SystemControl : public Device, public AttributeSource {
   virtual bool should_wake(const CpuState& state) const = 0;
   // The last exception_return() sleeps at once, as if WFI followed (SCR.SLEEPONEXIT); clears.
   virtual bool take_sleep_on_exit() { return false; }
+  // The core begins to sleep, or is about to go on, where its clock may stand meanwhile (WAIT
+  // mode).
+  virtual void sleep_begins(Cycles now) { static_cast<void>(now); }
+  virtual void sleep_ends(Cycles now) { static_cast<void>(now); }
   virtual void send_event() = 0;  // SEV
   virtual bool take_event() = 0;  // WFE: clears the event register
   virtual void set_interrupt(unsigned irq, bool level) = 0;

@@ -88,6 +88,13 @@ class SystemControlM7 final : public SystemControl {
   void write_special(CpuState& state, unsigned sysm, uint32_t value, unsigned mask) override;
   void change_masks(CpuState& state) override;
   bool should_wake(const CpuState& state) const override;
+  void sleep_begins(Cycles now) override;
+  void sleep_ends(Cycles now) override;
+  // True: the core clock, and with it SysTick and the cycle counter, stand while the core sleeps.
+  // Takes effect with the next sleep.
+  void set_wait_mode(bool on) { wait_mode_ = on; }
+  // The core sleeps so, and SysTick would otherwise wake it.
+  bool systick_stands() const { return clock_stands_ && systick_.interrupts(); }
   void send_event() override { event_ = true; }
   bool take_event() override;
   bool take_sleep_on_exit() override;
@@ -170,6 +177,8 @@ class SystemControlM7 final : public SystemControl {
   const Timing& timing_;
 
   Nvic nvic_;
+  bool wait_mode_ = false;
+  bool clock_stands_ = false;
   SysTick systick_;
   Mpu mpu_;
   Dwt dwt_;

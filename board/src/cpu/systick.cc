@@ -36,6 +36,7 @@ SysTick::SysTick(EventQueue& events, Nvic& nvic)
 void SysTick::reset() {
   events_.cancel(wrap_);
   take_ticks(std::max(anchor_, events_.now()));
+  clock_stands_ = false;
   control_ = 0;
   reload_ = 0;
   count_ = 0;
@@ -64,6 +65,7 @@ uint64_t SysTick::take_ticks(Cycles now) {
     phase_ %= core_hz_;
     rest -= span;
   }
+  if (clock_stands_) return 0;
   return (control_ & kCoreClock) != 0 ? elapsed : edges;
 }
 
@@ -120,9 +122,15 @@ void SysTick::settle(Cycles now) {
   }
 }
 
+void SysTick::set_clock_stands(bool stands, Cycles now) {
+  settle(now);
+  clock_stands_ = stands;
+  schedule();
+}
+
 void SysTick::schedule() {
   const bool wraps = count_ != 0 || reload_ != 0;
-  if ((control_ & (kEnable | kTickInt)) != (kEnable | kTickInt) || !wraps) {
+  if (clock_stands_ || (control_ & (kEnable | kTickInt)) != (kEnable | kTickInt) || !wraps) {
     events_.cancel(wrap_);
     return;
   }
@@ -189,6 +197,7 @@ void SysTick::snapshot(Snapshot& s) {
   s.field("systick.anchor", anchor_);
   s.field("systick.core_hz", core_hz_);
   s.field("systick.phase", phase_);
+  s.field("systick.clock_stands", clock_stands_);
   events_.snapshot(s, wrap_);
   if (core_hz_ == 0 || phase_ >= core_hz_) {
     s.fail("systick.phase", "is no part of a period");

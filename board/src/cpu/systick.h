@@ -25,6 +25,10 @@ class SysTick {
   uint32_t read(uint32_t offset, Cycles now);
   void write(uint32_t offset, uint32_t value, Cycles now);
 
+  // While the core clock stands nothing counts; the reference keeps its phase.
+  void set_clock_stands(bool stands, Cycles now);
+  bool interrupts() const { return (control_ & 3) == 3; }  // ENABLE and TICKINT
+
   // SystemControl::counter_range() of SYST_CSR, RVR or CVR.
   bool range(uint32_t offset, Cycles from, Cycles to, ValueRange* range) const;
 
@@ -46,6 +50,7 @@ class SysTick {
   uint32_t count_ = 0;  // at anchor_
   Cycles anchor_ = 0;
   uint64_t core_hz_ = 600'000'000;
+  bool clock_stands_ = false;
   uint64_t phase_ = 0;  // of the reference at anchor_, in 1/core_hz_ of its period
 };
 

@@ -177,6 +177,30 @@ TEST_F(SysTickTest, LargestPeriodInOneStep) {
   EXPECT_EQ(peek(kCvr), 0xFFFFFFu - static_cast<uint32_t>(999'999'999'999 % 0x1000000));
 }
 
+TEST_F(SysTickTest, StandsInWaitModeAsTheCycleCounterDoes) {
+  constexpr uint32_t kCycleCounter = 0xE0001004;
+  poke(kDemcr, 1u << 24);
+  poke(0xE0001000, 1);
+  poke(kRvr, 999);
+  poke(kCvr, 0);
+  poke(kCsr, 7);
+  for (const bool wait_mode : {false, true}) {
+    scs.set_wait_mode(wait_mode);
+    const Cycles start = events.now();
+    const uint32_t cycles = peek(kCycleCounter);
+    poke(kIcsr, 1u << 25);  // PENDSTCLR
+    scs.sleep_begins(start);
+    EXPECT_EQ(scs.systick_stands(), wait_mode);
+    go_to(start + 5000);
+    EXPECT_EQ(scs.should_wake(state), !wait_mode);
+    scs.sleep_ends(start + 5000);
+    EXPECT_EQ(peek(kCycleCounter) - cycles, wait_mode ? 0u : 5000u);
+    // Within a period of 1,000 cycles it counts on and pends.
+    go_to(start + 6000);
+    EXPECT_TRUE(scs.should_wake(state));
+  }
+}
+
 // What counter_range() says holds for every read until then, whichever clock counts.
 TEST_F(SysTickTest, EveryReadIsInTheRangeThatIsGiven) {
   for (const uint32_t control : {1u, 5u, 0u, 4u}) {

@@ -37,6 +37,11 @@ class WaitingRound {
   uint64_t equal_rounds(uint64_t most);
 
  private:
+  static constexpr uint32_t kN = 1u << 16, kZ = 1u << 17, kC = 1u << 18, kV = 1u << 19;
+  // Peripherals and system space.
+  static bool is_device_address(uint32_t address) {
+    return (address >= 0x40000000u && address < 0x60000000u) || address >= 0xA0000000u;
+  }
   struct Word {  // of memory, aligned
     uint32_t address = 0;
     ValueRange value;
@@ -83,7 +88,7 @@ class WaitingRound {
   std::array<ValueRange, 15> registers_{};
   RangeFlags flags_;
   CpuState special_;  // masks and the exclusive monitor
-  // Bits by register, and from 16 on N, Z, C and V.
+  // Bits by register, and kN to kV.
   uint32_t read_first_ = 0, written_ = 0;
   std::vector<Word> words_;
 };

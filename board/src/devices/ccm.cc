@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // A change of a selector or divider takes effect at once: CDHIPR, the handshakes under way, reads
 // 0. The gates CCGR0..7 are stored and stop nothing: a firmware that forgets one works here and
-// not on the chip. Low-power STOP (CLPCR.LPM 2) is not modelled and reported.
+// not on the chip. Low-power STOP (CLPCR.LPM 2) is as WAIT, and reported.
+//
+// WAIT is what CLPCR says after a reset, and SDKs leave it because "SysTick cannot wake the CPU
+// from WFI" (MicroPython), "keep the system clock running so SYSTICK can wake up the system"
+// (Zephyr, NXP). The Teensy core stays in it: a sketch that waits for millis() with WFI sleeps
+// until another interrupt.
 //
 // Reset values of the table are what the boot ROM leaves (see ccm_analog.cc for the evidence) in
 // the registers marked so. With its PLLs they give
@@ -12,6 +17,7 @@
 #include "devices/ccm.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace millrace::board {
 
@@ -68,7 +74,17 @@ Ccm::Ccm(DeviceHost& host, Clocks& clocks, CcmAnalog& analog)
 
 void Ccm::reset() {
   registers_.reset();
+  tell_wait_mode();
   clocks_.set(rates(), host_.events().now());
+}
+
+void Ccm::on_wait_mode(std::function<void(bool)> wait_mode) {
+  wait_mode_ = std::move(wait_mode);
+  tell_wait_mode();
+}
+
+void Ccm::tell_wait_mode() {
+  if (wait_mode_) wait_mode_(field(kClpcr, 0, 2) != 0 && field(kClpcr, 5, 1) != 0);
 }
 
 uint32_t Ccm::read(uint32_t offset, unsigned size, Cycles) { return registers_.read(offset, size); }
@@ -76,6 +92,7 @@ uint32_t Ccm::read(uint32_t offset, unsigned size, Cycles) { return registers_.r
 void Ccm::write(uint32_t offset, unsigned size, uint32_t value, Cycles now) {
   const RegisterChange change = registers_.write(offset, size, value);
   if (change.offset == kClpcr && (change.after & 3) > 1) host_.report_unknown(*this, kClpcr, true);
+  tell_wait_mode();
   clocks_.set(rates(), now);
 }
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 
 #include "core/device.h"
 #include "core/event_queue.h"
@@ -28,6 +29,10 @@ class Ccm final : public Device {
   void reset() override;  // as the boot ROM leaves it; sets Clocks
   void snapshot(Snapshot& s);
 
+  // WFI and WFE stop the core's clock (CLPCR: LPM other than RUN, ARM_CLK_DIS_ON_LPM), as they do
+  // after a reset. Called at once and whenever it may have changed.
+  void on_wait_mode(std::function<void(bool)> wait_mode);
+
   // The rates that the registers and the PLLs give. Firmware that stops the core or a memory would
   // hang the chip; here these clocks never fall below 1 MHz. Others may be 0.
   Clocks::Rates rates() const;
@@ -43,7 +48,9 @@ class Ccm final : public Device {
   DeviceHost& host_;
   Clocks& clocks_;
   CcmAnalog& analog_;
+  void tell_wait_mode();
   RegisterFile registers_;
+  std::function<void(bool)> wait_mode_;
 };
 
 }  // namespace millrace::board

@@ -173,6 +173,16 @@ TEST_F(CcmTest, AnyWritesLeaveRunnableRates) {
   }
 }
 
+// CLPCR is 0x79 after a reset: LPM WAIT, ARM_CLK_DIS_ON_LPM.
+TEST_F(CcmTest, WaitModeStopsTheCoreClockUntilFirmwareSaysOtherwise) {
+  std::vector<bool> told;
+  ccm.on_wait_mode([&told](bool on) { told.push_back(on); });
+  poke(0x54, 0x78);  // LPM RUN
+  poke(0x54, 0x59);  // WAIT, with the clock
+  poke(0x54, 0x79);
+  EXPECT_EQ(told, (std::vector<bool>{true, false, false, true}));
+}
+
 TEST_F(CcmTest, GatesAreStoredAndStopModeIsReported) {
   poke(0x6C, 0x12345678);
   EXPECT_EQ(peek(0x6C), 0x12345678u);

@@ -6,6 +6,7 @@ namespace millrace::board {
 namespace {
 
 constexpr uint32_t kCntr = 0x00;
+constexpr uint32_t kImr1 = 0x08;
 constexpr uint32_t kPowerRequests = 0xC;  // MEGA_PDN_REQ, MEGA_PUP_REQ
 
 constexpr RegisterSpec kTable[] = {
@@ -27,6 +28,10 @@ void Gpc::write(uint32_t offset, unsigned size, uint32_t value, Cycles) {
   const RegisterChange change = registers_.write(offset, size, value);
   if (change.known && change.offset == kCntr && (change.written & kPowerRequests) != 0) {
     host_.report_unknown(*this, kCntr, true);
+  }
+  // Every interrupt ends WAIT here, also one that is masked.
+  if (change.known && change.offset >= kImr1 && change.after != 0) {
+    host_.report_unknown(*this, change.offset, true);
   }
 }
 

@@ -59,6 +59,7 @@ void CdcNetHost::changed() {
 void CdcNetHost::device_ready(const UsbDeviceInfo& device) {
   std::string problem;
   const std::optional<CdcNetFunction> found = find_cdc_net(device.configuration, &problem);
+  is_offered_ = found || !problem.empty();
   if (!found) {
     problem_ = !problem.empty() ? problem
                                 : fmt::format(
@@ -81,7 +82,7 @@ void CdcNetHost::device_gone() {
   queue_.clear();
   bundle_.configure(NcmLayout());
   is_due_ = is_speed_split_ = false;
-  is_configured_ = carrier_ = false;
+  is_offered_ = is_configured_ = carrier_ = false;
   problem_ = "the device was disconnected";
   changed();
 }

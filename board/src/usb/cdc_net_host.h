@@ -33,6 +33,7 @@ class CdcNetHost final : public EthernetPort, private UsbEnumerator::Listener {
   CdcNetHost& operator=(const CdcNetHost&) = delete;
 
   void set_client(EthernetClient* client) override { client_ = client; }
+  bool is_offered() const override { return is_offered_; }
   bool is_configured() const override { return is_configured_; }
   bool has_carrier() const override { return is_configured_ && carrier_; }
   std::string problem() const override { return problem_; }
@@ -93,6 +94,7 @@ class CdcNetHost final : public EthernetPort, private UsbEnumerator::Listener {
   UsbFindings findings_;
   std::string problem_;
   CdcNetFunction function_;
+  bool is_offered_ = false;
   bool is_configured_ = false;
   bool carrier_ = false;
   uint32_t max_frame_ = 0;

@@ -271,6 +271,7 @@ TEST_F(CdcEcmTest, AMacAddressThatIsNoneIsASentence) {
   device.strings[testing::kMacString] = testing::string_descriptor("0200001234");
   plug();
   EXPECT_FALSE(net.is_configured());
+  EXPECT_TRUE(net.is_offered());
   EXPECT_THAT(net.problem(), HasSubstr("CDC-ECM function: string 4 is no MAC address"));
   usb.unplug();
   device.strings.erase(testing::kMacString);
@@ -293,6 +294,7 @@ TEST_F(CdcEcmTest, ADeviceWithoutNetworkIsASentence) {
   device.configuration = testing::cdc_configuration();
   plug();
   EXPECT_FALSE(net.is_configured());
+  EXPECT_FALSE(net.is_offered());
   EXPECT_THAT(net.problem(), HasSubstr("16c0:0483 has no CDC-ECM or CDC-NCM function"));
 }
 

@@ -31,6 +31,7 @@ TEST_F(UsbControl, SetupIsStoredInTheQueueHead) {
   EXPECT_EQ(get(usb::kEndptSetupStat), 0u);
 }
 
+// 42.5.5.1 dQH.IOS 0: no interrupt on SETUP.
 TEST_F(UsbControl, SetupWithoutIosIsSilent) {
   queue_head(0, 64, 0);
   EXPECT_EQ(setup(kGetDescriptor), Handshake::ack);
@@ -57,6 +58,7 @@ TEST_F(UsbControl, ReadHasDataInAndStatusOut) {
   EXPECT_NE(get(usb::kUsbSts) & usb::kUi, 0u);
 }
 
+// USB 2.0 8.5.3: the data stage begins with DATA1 and alternates.
 TEST_F(UsbControl, LongReadAlternatesTheToggleAndEndsShort) {
   setup(kGetDescriptor);
   acknowledge_setup();
@@ -104,6 +106,7 @@ TEST_F(UsbControl, SetupClearsWhatWasPrimed) {
   EXPECT_EQ(in(0), Handshake::nak);
 }
 
+// 42.7 ENDPTSETUPSTAT: no prime of a control endpoint until it is cleared.
 TEST_F(UsbControl, PrimeFailsWhileTheSetupWaits) {
   setup(kGetDescriptor);
   td(0, 18);
@@ -152,6 +155,7 @@ TEST_F(UsbControl, AddressAdvancesWithTheAcknowledgedIn) {
   EXPECT_EQ(setup(kGetDescriptor), Handshake::ack);
 }
 
+// 42.7 DEVICEADDR.USBADRA: cleared by a SETUP before the IN is acknowledged.
 TEST_F(UsbControl, StagedAddressIsDroppedByASetup) {
   put(usb::kDeviceAddr, 9u << 25 | usb::kUsbAdra);
   EXPECT_EQ(setup(kGetDescriptor), Handshake::ack);
@@ -160,6 +164,7 @@ TEST_F(UsbControl, StagedAddressIsDroppedByASetup) {
   EXPECT_EQ(setup(kGetDescriptor), Handshake::timeout);
 }
 
+// 42.7 USBSTS.SEI: a system error.
 TEST_F(UsbControl, QueueHeadsWithoutMemoryAreASystemError) {
   put(usb::kEndptListAddr, 0x60000000);
   EXPECT_EQ(setup(kGetDescriptor), Handshake::timeout);
@@ -207,6 +212,7 @@ TEST_F(UsbIsochronous, DescriptorIsSentInTheNextFrame) {
   EXPECT_EQ(word(td_at(0) + 4), kIoc);
 }
 
+// 42.5.6.5, 42.5.6.7.6: fulfillment error, transaction error bit of the token.
 TEST_F(UsbIsochronous, UnfinishedFrameIsAFulfillmentError) {
   td(0, 1500);
   queue(5, 0);
@@ -217,6 +223,7 @@ TEST_F(UsbIsochronous, UnfinishedFrameIsAFulfillmentError) {
   EXPECT_NE(get(usb::kUsbSts) & usb::kUei, 0u);
 }
 
+// 42.5.5.1 dQH.MULT, 42.5.6.5: OUT packets of one microframe.
 TEST_F(UsbIsochronous, ReceivesMultPackets) {
   td(0, 3000);
   queue(4, 0);
@@ -226,6 +233,7 @@ TEST_F(UsbIsochronous, ReceivesMultPackets) {
   EXPECT_EQ(word(td_at(0) + 4), (3000u - 2048) << 16 | kIoc);
 }
 
+// 42.5.6.6.5 with 42.5.6.5: ENDPTFLUSH of an isochronous endpoint.
 TEST_F(UsbIsochronous, FlushIsDoneAtTheFrameIfTheHostForgetsToAnswer) {
   td(0, 1500);
   queue(5, 0);

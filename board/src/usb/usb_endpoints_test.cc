@@ -170,6 +170,7 @@ TEST_F(UsbTransfer, ListsAreFollowedToTheirEnd) {
   for (unsigned i = 0; i < 4; ++i) EXPECT_FALSE(active(i)) << i;
 }
 
+// 42.5.6.3: the next descriptor is fetched behind the last byte of this one.
 TEST_F(UsbTransfer, NextDescriptorTakesAFetch) {
   configure_bulk();
   td(0, 512, kData, td_at(1));
@@ -241,6 +242,7 @@ TEST_F(UsbTransfer, TripwireLosesNothingAtAnyTime) {
   }
 }
 
+// 42.7 ENDPTPRIME while the list ends: the prime is done once its last descriptor is retired.
 TEST_F(UsbTransfer, PrimeWhileTheListClosesIsDoneAfterwards) {
   configure_bulk();
   td(0, 512);
@@ -286,6 +288,7 @@ TEST_F(UsbTransfer, NyetTellsThatTheDescriptorIsFull) {
   EXPECT_EQ(out(2, false, 512), Handshake::nak);
 }
 
+// USB 2.0 8.5.1: NYET and PING are of high speed.
 TEST_F(UsbTransfer, FullSpeedKnowsNoNyet) {
   otg.reset_begin(now());
   otg.reset_end(UsbSpeed::full, now());
@@ -341,6 +344,7 @@ TEST_F(UsbTransfer, OverlongPacketHaltsTheEndpoint) {
   EXPECT_EQ(out(2, false, 512), Handshake::nyet);
 }
 
+// 42.5.6.7.6: a packet above the maximum of the queue head.
 TEST_F(UsbTransfer, PacketLongerThanTheMaximumIsAnError) {
   configure_bulk(kZlt, 64);
   td(0, 512);
@@ -365,6 +369,7 @@ TEST_F(UsbTransfer, StallAnswersUntilItIsCleared) {
   EXPECT_EQ(out(2, false, 512), Handshake::nyet);
 }
 
+// 42.7 ENDPTCTRL.RXE, TXE; response matrix 42.5.6.3.4.
 TEST_F(UsbTransfer, DisabledEndpointDoesNotAnswer) {
   EXPECT_EQ(in(3), Handshake::timeout);
   EXPECT_EQ(out(3, false, 1), Handshake::timeout);
@@ -407,6 +412,7 @@ TEST_F(UsbTransfer, FlushDeprimes) {
   EXPECT_TRUE(active(0));
 }
 
+// 42.5.6.6.5: ENDPTFLUSH stays set while a packet is in progress.
 TEST_F(UsbTransfer, FlushWaitsForThePacketInProgress) {
   configure_bulk();
   td(0, 1024);
@@ -437,6 +443,7 @@ TEST_F(UsbTransfer, StreamDisableWaitsForTheBuffer) {
   EXPECT_EQ(out(2, false, 512), Handshake::nyet);
 }
 
+// USB 2.0 8.5.4: interrupt transactions.
 TEST_F(UsbTransfer, InterruptEndpointsKnowNeitherNyetNorPing) {
   configure_bulk();
   put(usb::kEndptCtrl0 + 8, 0x00CC00CC);
@@ -469,6 +476,7 @@ TEST_F(UsbTransfer, ImproperListsAreNotPrimed) {
   EXPECT_EQ(get(usb::kUsbSts) & (usb::kSei | usb::kUei), usb::kSei | usb::kUei);
 }
 
+// 42.5.5.2, status bit 5, data buffer error.
 TEST_F(UsbTransfer, BufferWithoutMemoryIsABufferError) {
   configure_bulk();
   td(0, 512, 0x70000000);
@@ -482,6 +490,7 @@ TEST_F(UsbTransfer, BufferWithoutMemoryIsABufferError) {
   EXPECT_EQ(token(1) & 0xFF, usb::kTokenHalted | usb::kTokenBufferError);
 }
 
+// 42.5.5.1: a prime executes the overlay if it is active.
 TEST_F(UsbTransfer, ActiveOverlayIsExecuted) {
   configure_bulk();
   td(0, 300);

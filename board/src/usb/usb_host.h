@@ -89,9 +89,10 @@ class UsbHost final : public UsbHostEnd, private ClockUser {
 
   void plug_in();
   void unplug();
-  void reset_port();  // REQUIRES: enabled. The listener is told of disabled, later of enabled.
-  void suspend();     // REQUIRES: enabled. Frames stop; 3 ms later the device knows (7.1.7.6).
-  void resume();      // or the device wakes the bus
+  // REQUIRES: enabled or suspended. The listener is told of disabled, later of enabled.
+  void reset_port();
+  void suspend();  // REQUIRES: enabled. Frames stop; 3 ms later the device knows (7.1.7.6).
+  void resume();   // or the device wakes the bus
   UsbPortState port_state() const { return state_; }
   UsbSpeed speed() const { return speed_; }
 

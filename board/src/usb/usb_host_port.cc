@@ -60,6 +60,7 @@ void UsbHost::reset_port() {
 
 void UsbHost::begin_reset(Cycles now) {
   ++counts_.resets;
+  device_asleep_ = false;
   device_.reset_begin(now);
   enter(UsbPortState::resetting, ticks_of(uint64_t{profile_.reset_us} * 1000));
 }

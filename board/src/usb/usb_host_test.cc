@@ -153,6 +153,26 @@ TEST_F(UsbHostTest, SuspendsTheDeviceAfter3MillisecondsAndWakesWithIt) {
   EXPECT_EQ(enabled, 1u) << "it is the same port";
 }
 
+// 7.1.7.5: a reset ends a suspension.
+TEST_F(UsbHostTest, ResetsASuspendedDevice) {
+  start();
+  usb.suspend();
+  run(4000 * kUs);
+  EXPECT_EQ(usb.port_state(), UsbPortState::suspended);
+  usb.reset_port();
+  EXPECT_EQ(disabled, 1u);
+  run(10'000 * kUs);
+  EXPECT_EQ(enabled, 2u);
+  // The next suspension is a new one: one that is too short to be noticed wakes nobody.
+  device.log.clear();
+  usb.suspend();
+  run(1000 * kUs);
+  usb.resume();
+  run(40'000 * kUs);
+  EXPECT_EQ(device.log, "");
+  EXPECT_EQ(usb.port_state(), UsbPortState::enabled);
+}
+
 // Bulk, 5.8 and 8.5.2.
 
 TEST_F(UsbHostTest, InTransferEndsWhenTheBufferIsFullOrAPacketIsShort) {

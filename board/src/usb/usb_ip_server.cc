@@ -270,6 +270,7 @@ void UsbIpServer::submit() {
   if (isochronous != 0 && isochronous != kNotIsochronous) {
     return fail("USB/IP client submits an isochronous transfer, which the host does not have");
   }
+  not_isochronous_ = isochronous;
   const bool in = direction == 1;
   const uint32_t payload = in ? 0 : length;
   int32_t refused = 0;
@@ -405,9 +406,9 @@ void UsbIpServer::reply_submit(uint32_t sequence, int32_t status, std::span<cons
   for (int i = 0; i < 3; ++i) put(&output_, 0, 4);  // devid, direction, endpoint
   put(&output_, static_cast<uint32_t>(status), 4);
   put(&output_, actual, 4);
-  put(&output_, 0, 4);                // start frame
-  put(&output_, kNotIsochronous, 4);  // packets
-  put(&output_, 0, 4);                // errors
+  put(&output_, 0, 4);                 // start frame
+  put(&output_, not_isochronous_, 4);  // packets
+  put(&output_, 0, 4);                 // errors
   put(&output_, 0, 4);
   put(&output_, 0, 4);
   output_.insert(output_.end(), data.begin(), data.end());

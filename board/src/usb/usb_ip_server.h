@@ -103,6 +103,9 @@ class UsbIpServer {
   UsbIpCounts counts_;
   State state_ = State::operation;
   bool is_imported_ = false;
+  // Number of packets of a transfer that has none, as the client says it: 0xFFFFFFFF by Linux's
+  // documentation of the protocol, 0 by its drivers, whose captures Wireshark reads.
+  uint32_t not_isochronous_ = 0;
   std::array<uint8_t, 48> header_{};
   size_t header_size_ = 8;  // expected
   size_t header_fill_ = 0;

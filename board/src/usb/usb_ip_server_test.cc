@@ -285,6 +285,20 @@ TEST_F(UsbIpServerTest, AClientThatDoesNotReadIsNotReadFrom) {
   EXPECT_EQ(server.receive(one), one.size());
 }
 
+// The header's word 8: 0xFFFFFFFF by the documentation of the protocol, 0 by Linux's drivers.
+TEST_F(UsbIpServerTest, SaysThatATransferIsNotIsochronousAsTheClientDoes) {
+  enumerate();
+  ASSERT_TRUE(server.import_without_request());
+  uint32_t sequence = 0;
+  for (const uint32_t none : {0u, 0xFFFFFFFFu, 0u}) {
+    IpSubmit submit = bulk_out(++sequence, {1, 2, 3});
+    submit.packets = none;
+    const Bytes reply = answer(submit.bytes());
+    ASSERT_EQ(reply.size(), 48u);
+    EXPECT_EQ(testing::get_be(reply, 32), none);
+  }
+}
+
 TEST_F(UsbIpServerTest, BrokenProtocolIsASentence) {
   struct Case {
     Bytes bytes;

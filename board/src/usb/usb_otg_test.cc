@@ -76,6 +76,7 @@ TEST_F(UsbOtgTest, RunConnects) {
   EXPECT_EQ(cable.take(), "connection ");
 }
 
+// 42.7 USBCMD.RS 0, and what the transceiver needs (43.4 PWD): no answer to any token.
 TEST_F(UsbOtgTest, NotRunningDoesNotAnswer) {
   configure_bulk();
   EXPECT_EQ(in(2), Handshake::timeout);
@@ -115,6 +116,7 @@ TEST_F(UsbOtgTest, BusReset) {
   EXPECT_EQ(get(usb::kEndptCtrl0 + 8), 0x00880088u);  // stays
 }
 
+// 42.7 PORTSC1.PFSC: no chirp, so full speed; PSPD and HSP say which it became.
 TEST_F(UsbOtgTest, FullSpeedIfForcedOrOffered) {
   start_controller();
   otg.reset_begin(now());
@@ -154,6 +156,7 @@ TEST_F(UsbOtgTest, ForcePortResumeWakesTheHost) {
   EXPECT_EQ(get(usb::kPortSc1) & usb::kFpr, 0u);
 }
 
+// 42.7 PORTSC1.PHCD, 43.4 CTRL.ENAUTOCLR_*: the clock may stop in suspend and comes back.
 TEST_F(UsbOtgTest, SuspendedTransceiverStaysConnectedAndWakes) {
   start();
   phy.write(0x34, 4, 1u << 20 | 1u << 19, now());  // CTRL_SET: ENAUTOCLR_PHY_PWD, _CLKGATE
@@ -187,6 +190,7 @@ TEST_F(UsbOtgTest, VbusShowsInOtgSc) {
   EXPECT_EQ(get(usb::kOtgSc) & 0x1FFF, 0x1120u);
 }
 
+// 42.7 USBSTS.SLI: a bus without frames is a suspended one.
 TEST_F(UsbOtgTest, DetachSuspends) {
   start();
   otg.detach(now());
@@ -231,6 +235,7 @@ TEST_F(UsbOtgTest, OneShotTimerFiresOnce) {
   EXPECT_EQ(get(usb::kUsbSts), 0u);
 }
 
+// 42.7 GPTIMERnCTRL.GPTRST: the counter is loaded with GPTLD.
 TEST_F(UsbOtgTest, TimerIsStartedAgainByReset) {
   put(usb::kGptimer0Ld, 74);
   put(usb::kGptimer0Ctrl, 0xC0000000);
@@ -247,6 +252,7 @@ TEST_F(UsbOtgTest, TimerIsStartedAgainByReset) {
   }
 }
 
+// 42.7 GPTIMERnCTRL.GPTMODE: one-shot or repeat.
 TEST_F(UsbOtgTest, RepeatingTimerReloads) {
   put(usb::kGptimer1Ld, 9);
   put(usb::kGptimer1Ctrl, 0xC1000000);
@@ -260,6 +266,7 @@ TEST_F(UsbOtgTest, RepeatingTimerReloads) {
   }
 }
 
+// 42.7 GPTIMERnCTRL.GPTRUN: stopping leaves GPTCNT.
 TEST_F(UsbOtgTest, StoppedTimerKeepsItsCount) {
   put(usb::kGptimer0Ld, 100);
   put(usb::kGptimer0Ctrl, 0xC0000000);
@@ -274,6 +281,7 @@ TEST_F(UsbOtgTest, StoppedTimerKeepsItsCount) {
   EXPECT_EQ(get(usb::kUsbSts), usb::kTi0);
 }
 
+// 42.7 GPTIMERnLD: of the bus clock, not of the core.
 TEST_F(UsbOtgTest, TimersCountMicrosecondsAtAnyCoreClock) {
   put(usb::kGptimer0Ld, 99);
   put(usb::kGptimer0Ctrl, 0xC0000000);
@@ -308,6 +316,7 @@ TEST_F(UsbOtgTest, InterruptThresholdHoldsTheLine) {
   EXPECT_TRUE(host.lines[113]);
 }
 
+// 42.7 USBCMD.ITC 0: immediate.
 TEST_F(UsbOtgTest, ThresholdZeroLetsGo) {
   start();
   put(usb::kUsbCmd, usb::kRs | 8u << 16);
@@ -319,6 +328,7 @@ TEST_F(UsbOtgTest, ThresholdZeroLetsGo) {
   EXPECT_EQ(host.queue.size(), 0u);
 }
 
+// 42.7 USBCMD.ITC with USBSTS, write 1 to clear.
 TEST_F(UsbOtgTest, StatusClearedBeforeTheThresholdInterruptsNobody) {
   start();
   put(usb::kUsbCmd, usb::kRs | 1u << 16);
@@ -329,6 +339,7 @@ TEST_F(UsbOtgTest, StatusClearedBeforeTheThresholdInterruptsNobody) {
   EXPECT_FALSE(host.lines[113]);
 }
 
+// 42.7 USBCMD.RST: state machines and registers to their initial values; reads 0 when done.
 TEST_F(UsbOtgTest, ControllerResetPutsEverythingBack) {
   start();
   configure_bulk();
@@ -346,6 +357,7 @@ TEST_F(UsbOtgTest, ControllerResetPutsEverythingBack) {
   EXPECT_NE(get(usb::kOtgSc) & usb::kOtgBsv, 0u);  // VBUS is still there
 }
 
+// 42.7 PORTSC1.PTC: not modelled.
 TEST_F(UsbOtgTest, TestModesAreReported) {
   start();
   put(usb::kPortSc1, 4u << 16);

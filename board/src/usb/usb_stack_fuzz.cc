@@ -253,7 +253,10 @@ void Bench::host_action(Input& input) {
     case 1:
       return host_.unplug();
     case 2:
-      if (host_.port_state() == UsbPortState::enabled) host_.reset_port();
+      if (host_.port_state() == UsbPortState::enabled ||
+          host_.port_state() == UsbPortState::suspended) {
+        host_.reset_port();
+      }
       return;
     case 3:
       return host_.suspend();

@@ -15,6 +15,7 @@
 #include <thread>
 #include <utility>
 
+#include "firmware/app/link_device.h"
 #include "firmware/ports/pc/faulty_port.h"
 #include "firmware/ports/pc/pty_port.h"
 
@@ -40,6 +41,13 @@ unsigned input_modes(const ByteMangling& mangling) {
 
 }  // namespace
 
+// 512 KiB of retransmit memory, as a Teensy 4.1 has at most without PSRAM.
+struct LinkApp {
+  explicit LinkApp(Port& port) : device(port, link_options(memory)) {}
+  LinkMemory<size_t{512} * 1024, 256, 65536> memory;
+  LinkDevice device;
+};
+
 struct PtyDevice::State {
   explicit State(const PtyDeviceOptions& device_options);
 
@@ -61,6 +69,7 @@ struct PtyDevice::State {
   PtyPort port;
   std::optional<FaultyPort> faulty;
   std::optional<StreamDevice> device;
+  std::unique_ptr<LinkApp> link_app;  // one of the two
   std::thread thread;
   std::atomic<bool> stopping{false};
   std::atomic<bool> counters_wanted{false};
@@ -87,8 +96,8 @@ bool PtyDevice::State::start(std::string* error) {
   if (!make_link(port.pty().path(), error)) return false;
   path = port.pty().path();
   FaultHooks hooks;
-  hooks.in_stream = [this] { return device && device->in_stream(); };
-  hooks.runs_started = [this] { return device ? device->runs_started() : 0; };
+  hooks.in_stream = [this] { return link_app != nullptr || (device && device->in_stream()); };
+  hooks.runs_started = [this] { return device ? device->runs_started() : 1; };
   hooks.drained = [this] { return port.pty().drained(); };
   hooks.cook = [this](ByteMangling mangling) { port.pty().add_input_modes(input_modes(mangling)); };
   hooks.pause = [this](uint32_t us) { port.pause(us); };
@@ -100,7 +109,11 @@ bool PtyDevice::State::start(std::string* error) {
 
 void PtyDevice::State::make_device() {
   port.set_boot_counter(boots);
-  device.emplace(*faulty, options.stream);
+  if (options.link) {
+    link_app = std::make_unique<LinkApp>(*faulty);
+  } else {
+    device.emplace(*faulty, options.stream);
+  }
 }
 
 void PtyDevice::State::run() {
@@ -108,7 +121,11 @@ void PtyDevice::State::run() {
     if (options.faults.mute || options.faults.garbage) {
       answer_rubbish();
     } else {
-      device->poll();
+      if (link_app != nullptr) {
+        link_app->device.poll();
+      } else {
+        device->poll();
+      }
       if (const auto event = faulty->take_link_event()) carry_out(*event);
     }
     if (counters_wanted.exchange(false)) publish_counters();
@@ -130,7 +147,11 @@ void PtyDevice::State::carry_out(const LinkEvent& event) {
   if (event.kind != LinkEventKind::reset_silent) replug(event.after_ms);
   faulty->restart();
   if (event.kind == LinkEventKind::unplug) {
-    device->link_lost();
+    if (link_app != nullptr) {
+      link_app->device.link_lost();
+    } else {
+      device->link_lost();
+    }
   } else {
     ++boots;
     make_device();
@@ -221,7 +242,7 @@ void PtyDevice::State::remove_link() {
 }
 
 void PtyDevice::State::publish_counters() {
-  const link::DeviceCounters now = device->counters();
+  const link::DeviceCounters now = device ? device->counters() : link::DeviceCounters();
   const std::lock_guard<std::mutex> lock(mutex);
   counters = now;
   ++counters_published;

@@ -15,6 +15,9 @@ struct PtyDeviceOptions {
   // classic_only, classic_seed and classic_discard_after_ms are taken from `faults`.
   StreamDeviceOptions stream;
   FaultPlan faults;
+  // Speaks spec/link_protocol.md (firmware/app/link_device.h) instead of the measuring protocols.
+  // Of the faults, offsets then count all bytes that the device sends.
+  bool link = false;
   // A symbolic link kept pointing to the present terminal, as /dev/serial/by-id does: absent while
   // the device is unplugged, removed at the end. Empty: none.
   std::string link_path;
@@ -43,7 +46,7 @@ class PtyDevice {
   // Ends the thread and closes the terminal: a host sees a hangup. May be called twice.
   void stop();
   // As the device would report them now; after stop() as they were at the end.
-  link::DeviceCounters counters();
+  link::DeviceCounters counters();  // all 0 with `link`
   uint32_t boot_counter() const;
 
  private:

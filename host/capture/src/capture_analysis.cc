@@ -20,6 +20,8 @@ using host::Result;
 constexpr size_t kMaxDevices = 256;
 constexpr uint64_t kRecordsBetweenQuestions = 4096;
 constexpr int64_t kBackwardsNs = 1'000'000;
+// A capture can claim any time. Between these (1896 and 2116) differences do not overflow.
+constexpr int64_t kEarliestNs = -(int64_t{1} << 61), kLatestNs = int64_t{1} << 62;
 constexpr int64_t kTextWrapNs = (int64_t{1} << 32) * 1000;  // its clock has 32 bits of us
 
 class Analyser final : public PacketSink {
@@ -31,6 +33,7 @@ class Analyser final : public PacketSink {
     CaptureRecord record;
     uint64_t dropped = 0;
     for (uint64_t count = 1; reader.next(&record); ++count) {
+      record.time_ns = std::clamp(record.time_ns, kEarliestNs, kLatestNs);
       take(record);
       if (reader.dropped() != dropped) {
         dropped = reader.dropped();
@@ -159,6 +162,7 @@ class Analyser final : public PacketSink {
         return;
     }
     if (status == DecodeStatus::event) {
+      event.time_ns = std::clamp(event.time_ns, kEarliestNs, kLatestNs);
       take(event);
     } else if (status != DecodeStatus::not_an_urb) {
       ++analysis_->undecoded;

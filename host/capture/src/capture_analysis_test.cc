@@ -345,6 +345,23 @@ TEST(CaptureAnalysis, TextOfUsbmonWrapsItsClock) {
   EXPECT_EQ(t.times.max(), 36 * kUs);
 }
 
+TEST(CaptureAnalysis, TimesAtTheEndsOfTheWorldDoNotOverflow) {
+  std::vector<TestRecord> r;
+  add_transfer(&r, 1, 0x02, 0, 10, {1, 2});
+  add_transfer(&r, 2, 0x82, 0, 50, {1, 2}, 512);
+  const Bytes early = option(14, ByteWriter().u64(uint64_t{1} << 63).bytes);
+  const Bytes late = joined({option(9, {0}), option(14, ByteWriter().u64(INT64_MAX).bytes)});
+  ByteWriter file;
+  file.raw(section_block()).raw(interface_block(220, early)).raw(interface_block(220, late));
+  uint32_t interface = 0;
+  for (const TestRecord& record : r) {
+    file.raw(packet_block(interface++ % 2, UINT64_MAX / 2, record.data));
+  }
+  const auto analysis = analyse_file(file.bytes);
+  EXPECT_EQ(analysis->file.records, 4u);
+  EXPECT_GE(analysis->seconds(), 0);
+}
+
 TEST(CaptureAnalysis, ForeignLinkTypesAreCountedAndNoMore) {
   const auto analysis = analyse_file(pcap_file(1, {{0, ping_frame(false, 1, 1), 0}}));
   EXPECT_EQ(analysis->foreign_records, 1u);

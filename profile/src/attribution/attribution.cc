@@ -258,7 +258,8 @@ class Attributor {
     add(&files_[function.file.empty() ? "(unknown)" : function.file], weight);
     add(&libraries_[function.library.empty() ? "(unknown)" : function.library], weight);
     const Frame& inner = at.frames.front();
-    if (inner.at.file != kNone) add(&lines_[{inner.at.file, inner.at.line, inner.name}], weight);
+    if (inner.at.file != kNone && inner.at.line != 0)
+      add(&lines_[{inner.at.file, inner.at.line, inner.name}], weight);
     for (size_t f = 0; f + 1 < at.frames.size(); ++f) {
       InlineSum& inlined = inlines_[at.frames[f].name];
       if (f == 0) inlined.self += weight.weight;

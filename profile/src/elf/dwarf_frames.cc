@@ -14,6 +14,7 @@ namespace millrace::profile {
 namespace {
 
 constexpr size_t kMaxEntries = size_t{4} << 20;
+constexpr uint64_t kMaxProgramBytes = 16384;  // run for each address that is asked for
 constexpr uint8_t kPointerAbsolute = 0x00, kPointerUdata4 = 0x03, kPointerSdata4 = 0x0B;
 constexpr uint8_t kPointerRelative = 0x10;
 
@@ -58,6 +59,7 @@ FrameTable::Common FrameTable::read_common(Cursor cursor, bool is_eh) const {
     return out;
   }
   if (!cursor.ok() || (is_eh && !is_read(out.pointer_encoding))) return out;
+  if (cursor.left() > kMaxProgramBytes) return out;
   out.program = cursor.block(cursor.left());
   out.is_known = true;
   return out;
@@ -109,7 +111,7 @@ std::string FrameTable::read_section(std::span<const uint8_t> bytes, bool is_eh,
     if (size > UINT32_MAX - out.low) continue;
     out.high = out.low + size;
     if (is_eh) entry.skip(entry.uleb());
-    if (!entry.ok() || out.high <= out.low) continue;
+    if (!entry.ok() || out.high <= out.low || entry.left() > kMaxProgramBytes) continue;
     out.program = entry.block(entry.left());
     entries_.push_back(out);
   }

@@ -13,6 +13,7 @@ namespace {
 constexpr size_t kMaxRows = size_t{16} << 20;
 constexpr size_t kMaxFiles = size_t{1} << 20;
 constexpr size_t kMaxFilesOfOne = 65536;
+constexpr size_t kMaxEntries = size_t{4} << 20;  // files and folders of all tables
 constexpr uint64_t kLnctPath = 1, kLnctDirectory = 2;
 
 // `a/./b/../c` -> `a/c`; leading `..` stay.
@@ -134,7 +135,8 @@ class TableReader {
     std::vector<Entry> out;
     if (format.empty()) return out;
     for (uint64_t i = 0; i < count && cursor->ok() && !cursor->at_end(); ++i) {
-      if (out.size() == kMaxFilesOfOne) break;
+      // An entry may take no bytes at all.
+      if (out.size() == kMaxFilesOfOne || ++entries_ > kMaxEntries) break;
       Entry entry;
       for (const AttributeSpec& spec : format) {
         Unit form = {};
@@ -268,6 +270,7 @@ class TableReader {
   LineTables* out_;
   std::unordered_map<std::string, uint32_t> ids_;
   uint64_t work_ = 0;
+  size_t entries_ = 0;
   uint8_t offset_bytes_ = 4;
   uint8_t min_instruction_ = 1, line_range_ = 1, opcode_base_ = 1;
   int8_t line_base_ = 0;

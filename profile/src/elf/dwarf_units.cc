@@ -13,8 +13,10 @@
 namespace millrace::profile {
 namespace {
 
-constexpr size_t kMaxAbbreviations = size_t{8} << 20;  // of all tables together
-constexpr size_t kMaxAttributes = 256;
+constexpr size_t kMaxAbbreviations = size_t{1} << 20;      // of all tables together
+constexpr size_t kMaxSpecs = size_t{4} << 20;              // the same
+constexpr size_t kMaxAttributes = 64;                      // of one; compilers use half of that
+constexpr uint64_t kMaxRangeEntries = uint64_t{32} << 20;  // read, lists that are shared again
 
 // Bytes of a form's value; -1 if it varies.
 int form_bytes(uint32_t form, uint16_t version, uint8_t offset_bytes) {
@@ -103,7 +105,7 @@ std::shared_ptr<const AbbreviationTable> DwarfUnits::table_at(uint64_t offset,
   Cursor cursor(sections_.abbrev, offset);
   while (cursor.ok() && !cursor.at_end()) {
     const uint64_t code = cursor.uleb();
-    if (code == 0 || ++abbreviations_ > kMaxAbbreviations) break;
+    if (code == 0 || ++abbreviations_ > kMaxAbbreviations || specs_ > kMaxSpecs) break;
     Abbreviation one;
     one.tag = static_cast<uint32_t>(cursor.uleb());
     one.has_children = cursor.u8() != 0;
@@ -120,6 +122,7 @@ std::shared_ptr<const AbbreviationTable> DwarfUnits::table_at(uint64_t offset,
       bytes = size < 0 || bytes < 0 ? -1 : bytes + size;
       one.attributes.push_back(spec);
     }
+    specs_ += one.attributes.size();
     one.fixed_bytes = bytes;
     if (code == table->dense.size() + 1) {
       table->dense.push_back(std::move(one));
@@ -375,6 +378,7 @@ void DwarfUnits::old_ranges(const Unit& unit, uint64_t offset, size_t most,
   Cursor cursor(sections_.ranges, offset);
   uint64_t base = unit.low_pc;
   for (size_t i = 0; i < most && cursor.ok() && !cursor.at_end(); ++i) {
+    if (++range_entries_ > kMaxRangeEntries) return;
     const uint64_t low = cursor.u32(), high = cursor.u32();
     if (!cursor.ok() || (low == 0 && high == 0)) return;
     if (low == 0xFFFFFFFF) {
@@ -404,6 +408,7 @@ void DwarfUnits::ranges(const Unit& unit, const AttributeValue& value, size_t mo
     }
   };
   for (size_t i = 0; i < most && cursor.ok() && !cursor.at_end(); ++i) {
+    if (++range_entries_ > kMaxRangeEntries) return;
     const uint8_t kind = cursor.u8();
     uint64_t low = 0;
     switch (kind) {

@@ -108,7 +108,8 @@ class DwarfUnits {
   DwarfSections sections_;
   std::vector<Unit> units_;
   std::unordered_map<uint64_t, std::shared_ptr<const AbbreviationTable>> tables_;
-  size_t abbreviations_ = 0;
+  size_t abbreviations_ = 0, specs_ = 0;
+  mutable uint64_t range_entries_ = 0;
 };
 
 }  // namespace millrace::profile

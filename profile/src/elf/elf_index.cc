@@ -61,6 +61,9 @@ std::string folder_of(const std::string& path) {
                      slash - (before == std::string::npos ? 0 : before + 1));
 }
 
+// Inlined calls looked at for one address; a large function has a thousand.
+constexpr size_t kMaxInlineSteps = 65536;
+
 bool holds(const AddressRange& range, uint32_t pc) { return pc >= range.low && pc < range.high; }
 
 }  // namespace
@@ -328,7 +331,9 @@ Location ElfIndex::locate(uint32_t pc) {
   if (range != nullptr) {
     const DwarfFunction& function = impl.dwarf.functions[range->function];
     table = impl.units->units()[function.unit].line_offset;
-    for (uint32_t i = function.first_inline; i < function.end_inline;) {
+    size_t steps = 0;
+    for (uint32_t i = function.first_inline; i < function.end_inline && steps < kMaxInlineSteps;
+         ++steps) {
       const InlineNode& node = impl.dwarf.inlines[i];
       const auto first = impl.dwarf.ranges.begin() + node.first_range;
       const bool inside = std::any_of(first, first + node.ranges,

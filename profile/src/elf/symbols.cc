@@ -30,6 +30,8 @@ constexpr uint32_t kLocal = 0, kWeak = 2;
 constexpr uint32_t kShnUndef = 0, kShnAbs = 0xFFF1;
 constexpr size_t kMaxNameBytes = 8192;
 constexpr size_t kMaxNamesBytes = size_t{256} << 20;
+constexpr size_t kMaxSymbols = size_t{4} << 20;
+constexpr size_t kMaxAliases = 64;
 
 struct RawSymbol {
   uint32_t address = 0, size = 0, type = 0, binding = 0, section = kNone;
@@ -71,7 +73,9 @@ void add_function(const RawSymbol& symbol, const std::vector<RawSymbol>& same,
   if (function.is_local) function.file = std::string(symbol.file);
   for (const RawSymbol& one : same) {
     function.size = std::max(function.size, one.size);
-    if (one.name != symbol.name) function.aliases.emplace_back(one.name);
+    if (one.name != symbol.name && function.aliases.size() < kMaxAliases) {
+      function.aliases.emplace_back(one.name);
+    }
   }
   function.size_is_estimated = function.size == 0;
   const uint64_t limit = sections[symbol.section].end() - function.start;
@@ -168,6 +172,9 @@ std::string read_symbols(const ElfFile& file, const std::vector<Section>& sectio
   out->is_present = true;
   const std::span<const uint8_t> symbols = file.bytes_of(*table);
   const std::span<const uint8_t> names = file.bytes_of(file.headers()[table->link]);
+  if (symbols.size() / kSymbolBytes > kMaxSymbols) {
+    return fmt::format("more than {} symbols (strip what is not needed)", kMaxSymbols);
+  }
   const std::vector<uint32_t> indices = section_indices(file, sections);
   const bool is_arm = file.machine() == Machine::arm;
 

@@ -18,6 +18,7 @@ namespace {
 constexpr std::string_view kBlank = " \t\r\f\v";
 constexpr size_t kMaxStackDepth = 1024;
 constexpr size_t kMaxNameBytes = 4096;
+constexpr size_t kMaxJsonBytes = size_t{16} << 20;  // of a line
 
 std::string_view trimmed(std::string_view text) {
   const size_t first = text.find_first_not_of(kBlank);
@@ -109,6 +110,7 @@ std::string parse_hex_text(std::string_view text, SampleSet* out) {
 namespace {
 
 std::string orbtop_json(std::string_view line, size_t number, SampleSet* out) {
+  if (line.size() > kMaxJsonBytes) return fmt::format("line {}: more than 16 MB", number);
   const nlohmann::json object = nlohmann::json::parse(line, nullptr, false);
   const auto top = object.is_object() ? object.find("toptable") : object.end();
   if (!object.is_object() || top == object.end() || !top->is_array()) {

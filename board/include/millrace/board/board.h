@@ -51,7 +51,8 @@ struct StopInfo {
   uint32_t watch_address = 0;  // watchpoint
   int exit_code = 0;           // exited
   // locked_up, fault_loop: the cause, the registers and a backtrace, several lines. reset_loop:
-  // where. exited: why it did not start again, if a reset was the end of it.
+  // where. exited: why it did not start again, if a reset was the end of it. asleep: why SysTick
+  // does not wake it, if it runs.
   std::string detail;
 };
 

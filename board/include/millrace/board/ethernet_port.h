@@ -64,7 +64,9 @@ class EthernetPort {
   // One at a time; null: none. Outlives the port, or takes itself out.
   virtual void set_client(EthernetClient* client) = 0;
 
-  // A network function is there and its data interface is switched on.
+  // The device has a network function, whether it can be used or not.
+  virtual bool is_offered() const = 0;
+  // It is set up and its data interface is switched on.
   virtual bool is_configured() const = 0;
   // The device says that it is connected. ECM devices that say nothing are.
   virtual bool has_carrier() const = 0;

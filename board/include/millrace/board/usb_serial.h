@@ -50,15 +50,19 @@ class UsbSerialPort {
   virtual ~UsbSerialPort() = default;
   // Called after anything that may change what the functions below return.
   virtual void set_changed(std::function<void()> changed) = 0;
-  virtual void plug_in() = 0;
-  virtual void unplug() = 0;
-  virtual void suspend_bus() = 0;
-  virtual void resume_bus() = 0;
-  virtual void reset_bus() = 0;
+  // What happens to the cable and the port. False: nothing, since the port is in no state for it
+  // (suspend needs an enabled one, resume a suspended one, reset either).
+  virtual bool plug_in() = 0;
+  virtual bool unplug() = 0;
+  virtual bool suspend_bus() = 0;
+  virtual bool resume_bus() = 0;
+  virtual bool reset_bus() = 0;
   // A CDC-ACM function is configured; if not, why, or empty while it is under way.
   virtual bool is_ready() const = 0;
   virtual std::string problem() const = 0;
-  virtual UsbSerialInfo info() const = 0;  // REQUIRES: is_ready() once
+  // Of the device that was enumerated last, whether it is a serial port or not; as far as that
+  // came.
+  virtual UsbSerialInfo info() const = 0;
 
   // As open() and close() of a tty.
   virtual void open() = 0;

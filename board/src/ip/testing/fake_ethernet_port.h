@@ -18,6 +18,7 @@ class FakeEthernetPort final : public EthernetPort {
   }
 
   void set_client(EthernetClient* c) override { client = c; }
+  bool is_offered() const override { return true; }
   bool is_configured() const override { return true; }
   bool has_carrier() const override { return carrier; }
   std::string problem() const override { return {}; }

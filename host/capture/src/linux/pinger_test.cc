@@ -4,7 +4,7 @@
 #include "millrace/capture/pinger.h"
 
 #include <gmock/gmock.h>
-#include <net/if.h>
+#include <linux/if.h>
 #include <netinet/in.h>
 #include <sched.h>
 #include <sys/ioctl.h>

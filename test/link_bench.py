@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: Apache-2.0
+"""link bench: verified both ways under damage; gaps are counted; a reset is an error."""
+import e2e
+
+for direction in ("in", "out"):
+    outcome, document = e2e.measure("link", "bench", "pc:link", "--bytes", "1M", "--direction",
+                                    direction)
+    run = document["runs"][0]
+    assert run["bytes"] == 1 << 20 and run["wrong_bytes"] == 0, run
+    assert run["wire_ratio"] < 1.012 and run["ack_ratio"] < 0.01, run
+
+outcome, document = e2e.measure("link", "bench", "pc:link", "--bytes", "2M", "--table")
+assert [run["wrong_bytes"] for run in document["runs"]] == [0] * 6
+assert document["runs"][2]["statistics"]["damaged_frames"] >= 20, document["runs"][2]
+
+# A producer at 200 MB/s that does not wait, on a link of 2 MB/s.
+outcome, document = e2e.measure("link", "bench", "pc:link?rate=2000000", "--bytes", "4M", "--rate",
+                                "200000000", "--drop")
+run = document["runs"][0]
+assert run["statistics"]["gap_bytes"] > 0 and run["wrong_bytes"] == 0, run
+assert run["bytes"] + run["statistics"]["gap_bytes"] == 4 << 20, run
+
+e2e.measure("link", "bench", "pc:link?unplug=100@500000", "--bytes", "1M")[0].says("replugs 1")
+outcome = e2e.millrace("link", "bench", "pc:link?reset=100@500000", "--bytes", "10M", expect=3)
+outcome.says("the device has started anew")
+outcome = e2e.millrace("link", "bench", "pc:link?reset_silent=@500000", "--bytes", "10M", expect=3)
+outcome.says("the device has started anew")
+
+# Peers that do not speak it.
+e2e.fails("link", "bench", "pc:?garbage", "--timeout-ms", "300", expect=1, says="sends text: ERROR")
+e2e.fails("link", "bench", "pc:?mute", "--timeout-ms", "300", expect=1, says="no answer")
+e2e.fails("link", "bench", "pc:", "--timeout-ms", "300", "--table", expect=2, says="--table needs")
+e2e.fails("link", "receive", "pc:link", expect=2, says="--output FILE")
