@@ -29,7 +29,8 @@ constexpr int64_t kDhcpNs = 15'000'000'000;  // three attempts
 constexpr int64_t kArpNs = 3'000'000'000;
 constexpr int64_t kPingNs = 1'000'000'000;
 constexpr int64_t kPingIntervalNs = 10'000'000;
-constexpr uint16_t kOurPort = 40'000, kPingId = 0x4d52;
+constexpr int64_t kAskNs = 300'000'000;
+constexpr uint16_t kOurPort = 40'000, kAskPort = 40'001, kPingId = 0x4d52;
 
 class BoardDatagrams final : public udp::DatagramPort {
  public:
@@ -108,6 +109,13 @@ class BoardDatagrams final : public udp::DatagramPort {
     return result;
   }
 
+  std::vector<uint8_t> ask(uint16_t port, std::span<const uint8_t> request) override {
+    answer_.clear();
+    if (!host_->send_udp({device_.address, port}, kAskPort, request)) return {};
+    run_until(kAskNs, [this] { return !answer_.empty(); });
+    return answer_;
+  }
+
   std::optional<udp::TransferCounts> transfers() override {
     const board::EthernetCounts& now = ethernet_.counts();
     return udp::TransferCounts{
@@ -178,6 +186,11 @@ class BoardDatagrams final : public udp::DatagramPort {
   }
 
   void take_udp(const board::UdpArrival& arrival) {
+    if (arrival.destination.port == kAskPort) {
+      answer_.assign(arrival.payload.begin(), arrival.payload.end());
+      machine_->stop();
+      return;
+    }
     if (arrival.source != device_ || arrival.destination.port != kOurPort) return;
     waiting_.push_back(
         {static_cast<int64_t>(arrival.ns), {arrival.payload.begin(), arrival.payload.end()}});
@@ -191,6 +204,7 @@ class BoardDatagrams final : public udp::DatagramPort {
   unsigned prefix_ = 24;
   board::EthernetCounts start_;
   std::vector<Waiting> waiting_;
+  std::vector<uint8_t> answer_;
   uint32_t pongs_ = 0;
   udp::PortInfo info_;
 };

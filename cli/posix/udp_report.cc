@@ -105,6 +105,35 @@ std::string aftermath_lines(const udp::Aftermath& after) {
   return out;
 }
 
+std::string device_line(const udp::DeviceCounts& d) {
+  std::string text = fmt::format(
+      "{} requests reached it, {} replies left it; lost on the way there {}, inside {}, on the way "
+      "back {}",
+      grouped(d.counters[link::EchoCounter::echo_requests]),
+      grouped(d.counters[link::EchoCounter::echo_replies]), grouped(d.lost_before()),
+      grouped(d.lost_inside()), grouped(d.lost_behind()));
+  for (size_t i = 0; i < link::kEchoCounters; ++i) {
+    const std::string name = link::name_of(static_cast<link::EchoCounter>(i));
+    const bool is_told = name.rfind("dropped_", 0) == 0 || name == "tx_waits";
+    if (is_told && d.counters.values[i] != 0)
+      text += fmt::format(", {} {}", name, grouped(d.counters.values[i]));
+  }
+  return text;
+}
+
+Json device_json(const udp::DeviceCounts& d) {
+  Json counters = Json::object();
+  for (size_t i = 0; i < link::kEchoCounters; ++i) {
+    counters[link::name_of(static_cast<link::EchoCounter>(i))] = d.counters.values[i];
+  }
+  return {{"sent", d.sent},
+          {"received", d.received},
+          {"lost_before", d.lost_before()},
+          {"lost_inside", d.lost_inside()},
+          {"lost_behind", d.lost_behind()},
+          {"counters", counters}};
+}
+
 Json drops_json(const udp::HostDrops& d) {
   return {{"socket_overflow", d.socket_overflow},
           {"interface_rx", d.interface_rx},
@@ -189,6 +218,7 @@ std::string ladder_report(const LadderResult& r, const Colour& colour) {
             : fmt::format("no {}: not even at {}/s, or not confirmed", name, rate(s.first_per_s)));
   }
   out += row("requests", losses(r));
+  if (r.device) out += row("device", device_line(*r.device));
   if (r.aftermath) out += aftermath_lines(*r.aftermath);
   for (const udp::Behaviour& each : r.behaviours) {
     out += row("", colour.bad(each.sentence));
@@ -262,6 +292,8 @@ Json to_json(const LadderResult& r) {
                          {"pings_trouble", r.aftermath->pings.trouble}};
     if (r.aftermath->recovery_ns) json["aftermath"]["recovery_ns"] = *r.aftermath->recovery_ns;
   }
+  json["device"] = nullptr;
+  if (r.device) json["device"] = device_json(*r.device);
   json["transfers"] = nullptr;
   if (r.transfers) {
     json["transfers"] = {{"frames_in", r.transfers->frames_in},

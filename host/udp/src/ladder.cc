@@ -10,6 +10,8 @@ using host::Result;
 
 namespace {
 
+// Of spec/echo_counters.md: no sums.
+constexpr size_t kValues[] = {31, 32, 33, 36, 37, 38, 42};
 constexpr uint32_t kMostTrials = 64;
 constexpr double kNotRecovered = 0.9;  // lost requests in the last tenth of the step
 
@@ -30,6 +32,8 @@ class Ladder {
       if (!made) return made.error();
       port_ = std::move(*made);
       result_.port = port_->info();
+      before_ = read_counters();
+      counted_ = {};
       climb(pass);
     }
     result_.lossless = limit_of(result_.passes, 1 - s.lossless_share);
@@ -37,7 +41,7 @@ class Ladder {
     result_.pdr = limit_of(result_.passes, s.pdr_loss);
     if (s.search != SearchKind::none && goes_on()) search();
     if (s.has_aftermath && s.plan.in_flight == 0 && goes_on()) look_after();
-    if (port_ != nullptr) result_.transfers = port_->transfers();
+    if (port_ != nullptr) finish_counts();
     result_.behaviours = behaviours_of(result_);
     return std::move(result_);
   }
@@ -54,8 +58,46 @@ class Ladder {
     plan.rate_per_s = rate;
     StepResult result = run_step(*port_, plan, session_);
     if (result.is_interrupted) result_.is_interrupted = true;
+    counted_.sent += result.sent;
+    counted_.received +=
+        result.answered + result.late + result.duplicate + result.altered + result.earlier;
     hooks_.on_step(part, result);
     return result;
+  }
+
+  std::optional<link::EchoCounters> read_counters() {
+    uint8_t request[link::kEchoCountersRequestBytes];
+    link::encode_counters_request(++tag_, request);
+    const std::vector<uint8_t> reply = port_->ask(link::kEchoCountersPort, request);
+    uint32_t tag = 0;
+    link::EchoCounters counters;
+    size_t known = 0;
+    if (!link::decode_counters_reply(reply.data(), reply.size(), &tag, &counters, &known) ||
+        tag != tag_) {
+      return std::nullopt;
+    }
+    return counters;
+  }
+
+  void finish_counts() {
+    result_.transfers = port_->transfers();
+    if (!before_ || port_->trouble()) return;
+    const std::optional<link::EchoCounters> after = read_counters();
+    if (!after) return;
+    for (size_t i = 0; i < link::kEchoCounters; ++i) {
+      const bool is_value =
+          std::find(std::begin(kValues), std::end(kValues), i) != std::end(kValues);
+      const uint32_t start = is_value ? 0 : before_->values[i];
+      counted_.counters.values[i] = after->values[i] - start;  // 32 bits, wrapping
+    }
+    result_.device = counted_;
+    if (result_.transfers) return;
+    const auto count = [this](link::EchoCounter which) -> uint64_t {
+      return counted_.counters[which];
+    };
+    using enum link::EchoCounter;
+    result_.transfers = TransferCounts{count(frames_sent), count(tx_transfers),
+                                       count(frames_received), count(rx_transfers)};
   }
 
   void climb(uint32_t number) {
@@ -140,11 +182,30 @@ class Ladder {
   const PortMaker& make_port_;
   const LadderHooks& hooks_;
   std::unique_ptr<DatagramPort> port_;
+  std::optional<link::EchoCounters> before_;
+  DeviceCounts counted_;
+  uint32_t tag_ = 0x4d520000;
   Session session_;
   LadderResult result_;
 };
 
 }  // namespace
+
+uint64_t DeviceCounts::lost_before() const {
+  const uint64_t requests = counters[link::EchoCounter::echo_requests];
+  return sent > requests ? sent - requests : 0;
+}
+
+uint64_t DeviceCounts::lost_inside() const {
+  const uint64_t requests = counters[link::EchoCounter::echo_requests];
+  const uint64_t replies = counters[link::EchoCounter::echo_replies];
+  return requests > replies ? requests - replies : 0;
+}
+
+uint64_t DeviceCounts::lost_behind() const {
+  const uint64_t replies = counters[link::EchoCounter::echo_replies];
+  return replies > received ? replies - received : 0;
+}
 
 RateLimit limit_of(const std::vector<Pass>& passes, double most_loss) {
   RateLimit limit;

@@ -165,6 +165,22 @@ TEST(Behaviour, OneDatagramNtbs) {
   EXPECT_EQ(said(idle, BehaviourKind::one_datagram_ntbs), "");
 }
 
+TEST(Ladder, CountersOfTheDeviceSayWhereRequestsWereLost) {
+  FakeEcho fake;
+  fake.has_counters = true;
+  fake.lose_every = 100;                 // inside: it counts them as requests
+  fake.overflow_every = 1000;            // behind
+  LadderSettings s = settings_to(5000);  // 500 and 1,000 requests in each of three passes
+  s.has_aftermath = false;
+  const LadderResult r = run(fake, s);
+  ASSERT_TRUE(r.device);
+  EXPECT_EQ(r.device->sent, 1500u);
+  EXPECT_EQ(r.device->lost_before(), 0u);
+  EXPECT_EQ(r.device->lost_inside(), 15u);
+  EXPECT_EQ(r.device->lost_behind(), 1u);  // of 1,485 replies
+  EXPECT_FALSE(run({}, s).device);
+}
+
 TEST(Ladder, RecoveryIsTheLastLostRequest) {
   FakeEcho fake;  // its clock starts at 1 s; pass, overload, settling: then deaf for a while
   LadderSettings s = settings_to(2500);

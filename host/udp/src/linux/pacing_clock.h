@@ -5,8 +5,8 @@
 
 namespace millrace::udp {
 
-// The monotonic clock. sleep_until() sleeps, and spins for the last microseconds, so that it
-// returns within one of the deadline if the system lets it.
+// The monotonic clock. sleep_until() sleeps, and spins for the last microseconds: as many
+// as this thread has been woken too late before, 3 ms at most.
 host::Clock& pacing_clock();
 
 }  // namespace millrace::udp

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // One connected socket: the kernel then hands over answers of the target alone, and its ICMP
-// errors. Datagrams go and come by the dozen in a call (sendmmsg, recvmmsg): on the build machine
-// that is twice the echoes of a sendto/recvfrom loop. Sending never blocks: what the kernel does
-// not take is counted and gone, as the pace matters more. An arrival's time is the kernel's
-// (SO_TIMESTAMPNS), so that it does not matter when this thread came to read it; it is of the
-// real-time clock, whose distance to the monotonic one is looked up in every call, since that clock
-// may be set.
+// errors. Datagrams go and come by the dozen in a call. Several of one size that leave together are
+// one large one for most of the kernel (UDP_SEGMENT, Linux 4.18), or else go by sendmmsg. Sending
+// never blocks: what the kernel does not take is counted and gone, as the pace matters more. An
+// arrival's time is the kernel's (SO_TIMESTAMPNS), so that it does not matter when this thread came
+// to read it; it is of the real-time clock, whose distance to the monotonic one is looked up in
+// every call, since that clock may be set.
 #include "millrace/udp/socket_port.h"
 
 #include <arpa/inet.h>
@@ -13,6 +13,7 @@
 #include <linux/errqueue.h>
 #include <netdb.h>
 #include <netinet/in.h>
+#include <netinet/udp.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
@@ -43,7 +44,8 @@ namespace {
 
 constexpr size_t kBatch = 64;
 constexpr size_t kControl = 256;  // time stamp, overflow count
-constexpr size_t kSpare = 64;     // a reply that is longer than the request is noticed
+constexpr int kAskMs = 300;
+constexpr size_t kSpare = 64;  // a reply that is longer than the request is noticed
 
 struct Address {
   sockaddr_storage storage{};
@@ -114,6 +116,7 @@ class SocketPort final : public DatagramPort {
     set_options();
     if (::connect(fd_, target_.get(), target_.size) != 0) return unreachable(errno);
     if (const Status fits = check_mtu(); !fits) return fits;
+    is_segmented_ = !options_.allow_fragments;
     return options_.probe_ms == 0 ? Status() : probe();
   }
 
@@ -125,7 +128,7 @@ class SocketPort final : public DatagramPort {
     for (size_t i = 0; i < count; ++i) {
       out_parts_[i] = {const_cast<uint8_t*>(datagrams[i].data()), datagrams[i].size()};
     }
-    size_t sent = 0;
+    size_t sent = send_segmented(count);
     int attempts = 0;
     while (sent < count) {
       const int got =
@@ -164,6 +167,29 @@ class SocketPort final : public DatagramPort {
     HostDrops drops = interface_drops(info_.interface);
     drops.socket_overflow = overflow_;
     return drops;
+  }
+
+  std::vector<uint8_t> ask(uint16_t port, std::span<const uint8_t> request) override {
+    Address to = target_;
+    // The port is at the same place in both families.
+    reinterpret_cast<sockaddr_in*>(&to.storage)->sin_port = htons(port);
+    const int fd = ::socket(to.storage.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (fd < 0) return {};
+    std::vector<uint8_t> answer(2048);
+    ssize_t got = -1;
+    if (::connect(fd, to.get(), to.size) == 0) {
+      for (int attempt = 0; attempt < 2 && got < 0; ++attempt) {
+        if (::send(fd, request.data(), request.size(), 0) < 0) break;
+        pollfd ready{fd, POLLIN, 0};
+        if (::poll(&ready, 1, kAskMs) > 0) {
+          got = ::recv(fd, answer.data(), answer.size(), MSG_DONTWAIT);
+          if (got < 0) break;  // refused: no counters there
+        }
+      }
+    }
+    ::close(fd);
+    answer.resize(static_cast<size_t>(std::max<ssize_t>(got, 0)));
+    return answer;
   }
 
   PingCount ping(uint32_t count) override {
@@ -227,6 +253,45 @@ class SocketPort final : public DatagramPort {
     if (number == EINTR || number == EAGAIN) return;
     const std::lock_guard lock(mutex_);
     if (!trouble_) trouble_ = unreachable(number);
+  }
+
+  // As few large ones; the kernel cuts them. How many of the first `count` left so.
+  size_t send_segmented(size_t count) {
+    const size_t bytes = out_parts_[0].iov_len;
+    const size_t most = std::min(kBatch, kMostPayload / bytes);
+    for (size_t i = 1; i < count; ++i) {
+      if (out_parts_[i].iov_len != bytes) return 0;
+    }
+    size_t sent = 0;
+    while (is_segmented_ && count - sent > 1 && most > 1) {
+      const size_t now = std::min(most, count - sent);
+      alignas(cmsghdr) std::array<uint8_t, CMSG_SPACE(sizeof(uint16_t))> control{};
+      msghdr header{};
+      header.msg_iov = &out_parts_[sent];
+      header.msg_iovlen = now;
+      header.msg_control = control.data();
+      header.msg_controllen = control.size();
+      cmsghdr* const segment = CMSG_FIRSTHDR(&header);
+      segment->cmsg_level = IPPROTO_UDP;
+      segment->cmsg_type = UDP_SEGMENT;
+      segment->cmsg_len = CMSG_LEN(sizeof(uint16_t));
+      const auto size = static_cast<uint16_t>(bytes);
+      std::memcpy(CMSG_DATA(segment), &size, sizeof size);
+      if (::sendmsg(fd_, &header, MSG_DONTWAIT) < 0) {
+        // A full queue may yet take a part of them; an old kernel or such an interface none, ever.
+        const int number = errno;
+        const bool is_for_ever = number == EINVAL || number == EIO || number == EOPNOTSUPP ||
+                                 number == ENOPROTOOPT || number == EMSGSIZE;
+        if (is_for_ever) {
+          is_segmented_ = false;
+        } else if (number != ENOBUFS) {
+          note(number);
+        }
+        break;
+      }
+      sent += now;
+    }
+    return sent;
   }
 
   void set_options() {
@@ -368,6 +433,7 @@ class SocketPort final : public DatagramPort {
   std::array<mmsghdr, kBatch> in_headers_{}, out_headers_{};
   alignas(cmsghdr) std::array<std::array<uint8_t, kControl>, kBatch> control_{};
   uint64_t overflow_ = 0;
+  bool is_segmented_ = true;
   std::mutex mutex_;
   std::optional<Error> trouble_;
 };

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "millrace/link/echo_counters.h"
+
 namespace millrace::udp::testing {
 
 namespace {
@@ -68,6 +70,18 @@ size_t FakeEchoPort::receive(int64_t deadline_ns, const std::function<void(const
   }
   if (count == 0) now_ = std::max(now_, deadline_ns);
   return count;
+}
+
+std::vector<uint8_t> FakeEchoPort::ask(uint16_t port, std::span<const uint8_t> request) {
+  uint32_t tag = 0;
+  if (!fake_.has_counters || port != link::kEchoCountersPort) return {};
+  if (!link::decode_counters_request(request.data(), request.size(), &tag)) return {};
+  link::EchoCounters counters;
+  counters[link::EchoCounter::echo_requests] = static_cast<uint32_t>(requests_);
+  counters[link::EchoCounter::echo_replies] = static_cast<uint32_t>(replies_);
+  std::vector<uint8_t> reply(link::kEchoCountersReplyBytes);
+  link::encode_counters_reply(tag, counters, reply.data());
+  return reply;
 }
 
 std::optional<host::Error> FakeEchoPort::trouble() {

@@ -26,6 +26,7 @@ struct FakeEcho {
   uint64_t refuse_every = 0, overflow_every = 0;
   int64_t stall_ns = 0, stall_every_ns = 0;  // the caller sleeps so long
   int64_t dies_at_ns = 0;
+  bool has_counters = false;
 };
 
 class FakeEchoPort final : public DatagramPort, private host::Clock {
@@ -38,6 +39,7 @@ class FakeEchoPort final : public DatagramPort, private host::Clock {
   std::optional<host::Error> trouble() override;
   HostDrops host_drops() override { return drops_; }
   PingCount ping(uint32_t count) override { return {count, count, {}}; }
+  std::vector<uint8_t> ask(uint16_t port, std::span<const uint8_t> request) override;
   std::optional<TransferCounts> transfers() override { return transfers_; }
   const PortInfo& info() const override { return info_; }
 

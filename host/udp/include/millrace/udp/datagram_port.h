@@ -10,6 +10,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "millrace/host/clock.h"
 #include "millrace/host/result.h"
@@ -62,6 +63,10 @@ class DatagramPort {
   virtual std::optional<host::Error> trouble() = 0;
   virtual HostDrops host_drops() = 0;
   virtual PingCount ping(uint32_t count) = 0;
+  // One request to another port of the target: its answer, or nothing if there is none in time.
+  virtual std::vector<uint8_t> ask(uint16_t /*port*/, std::span<const uint8_t> /*request*/) {
+    return {};
+  }
   virtual std::optional<TransferCounts> transfers() { return std::nullopt; }
   virtual const PortInfo& info() const = 0;
 };

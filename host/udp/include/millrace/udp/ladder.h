@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "millrace/link/echo_counters.h"
 #include "millrace/udp/step.h"
 
 namespace millrace::udp {
@@ -54,6 +55,16 @@ struct Aftermath {
   PingCount pings;
 };
 
+// What a device with counters (spec/echo_counters.md) says, and where requests were lost by that.
+// From the start of the last pass to the end.
+struct DeviceCounts {
+  link::EchoCounters counters;      // differences; those that are values, as they were at the end
+  uint64_t sent = 0, received = 0;  // by this host: requests, replies of any kind
+  uint64_t lost_before() const;     // on the way to the device, or in its driver
+  uint64_t lost_inside() const;
+  uint64_t lost_behind() const;
+};
+
 // A rate up to which all is well, and what ended it.
 struct RateLimit {
   std::optional<double> rate_per_s;  // none: not even the first step
@@ -82,6 +93,7 @@ struct LadderResult {
   SearchResult search;
   std::optional<Aftermath> aftermath;
   std::optional<TransferCounts> transfers;
+  std::optional<DeviceCounts> device;
   std::vector<Behaviour> behaviours;
   bool is_interrupted = false;
   std::optional<host::Error> trouble;  // the device went away; the rest is what was measured
