@@ -25,7 +25,8 @@ namespace millrace::udp {
 namespace {
 
 constexpr int64_t kSliceNs = 20'000'000;  // between two looks at keep_going()
-constexpr int64_t kLeadNs = 1'000'000;    // until the first request: the thread has started then
+constexpr int64_t kQuietNs = 50'000'000, kMostDrainNs = 2'000'000'000;
+constexpr int64_t kLeadNs = 1'000'000;  // until the first request: the thread has started then
 
 HostDrops difference(const HostDrops& after, const HostDrops& before) {
   return {after.socket_overflow - before.socket_overflow, after.interface_rx - before.interface_rx,
@@ -70,11 +71,20 @@ class Step {
     return !result_.is_interrupted;
   }
 
+  // Waits for replies; longer while they still come, since a queue that empties into the next step
+  // would spoil it.
   void settle(ReplyBook& book, uint64_t sent) {
-    const int64_t until = port_.clock().now_ns() + result_.plan.settle_ns;
+    const int64_t begin = port_.clock().now_ns();
+    const int64_t until = begin + result_.plan.settle_ns;
+    int64_t last = begin;
     const auto take = [&book](const Arrival& arrival) { book.take(arrival); };
-    while (book.replies() < sent && port_.clock().now_ns() < until && goes_on()) {
-      port_.receive(std::min(until, port_.clock().now_ns() + kSliceNs), take);
+    while (book.replies() < sent && goes_on()) {
+      const int64_t now = port_.clock().now_ns();
+      const bool is_quiet = now - last >= kQuietNs || now - until >= kMostDrainNs;
+      if (now >= until && is_quiet) return;
+      if (port_.receive(now + std::min(kSliceNs, kQuietNs), take) != 0) {
+        last = port_.clock().now_ns();
+      }
     }
   }
 
