@@ -13,6 +13,8 @@
 #include "millrace/udp/step.h"
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <cmath>
 #include <deque>
 #include <thread>
@@ -26,6 +28,7 @@ namespace {
 
 constexpr int64_t kSliceNs = 20'000'000;  // between two looks at keep_going()
 constexpr int64_t kQuietNs = 50'000'000, kMostDrainNs = 2'000'000'000;
+constexpr std::chrono::microseconds kGather(500);
 constexpr int64_t kLeadNs = 1'000'000;  // until the first request: the thread has started then
 
 HostDrops difference(const HostDrops& after, const HostDrops& before) {
@@ -107,7 +110,13 @@ class Step {
         }
         done = true;
       });
-      while (!done && goes_on()) port_.receive(port_.clock().now_ns() + kSliceNs, take);
+      while (!done && goes_on()) {
+        if (port_.receive(port_.clock().now_ns() + kSliceNs, take) == 0) continue;
+        while (port_.receive(0, take) != 0) {
+        }
+        // Their times are the kernel's: read some at once, and leave the processor to the pace.
+        std::this_thread::sleep_for(kGather);
+      }
       stop = true;
       pacing.join();
     }
