@@ -2,7 +2,7 @@
 """`millrace udp bench board:IMAGE`: the echo firmware on the virtual board. Twice the same to the
 nanosecond, everything answered and verified far above the published peak, and clear sentences for
 firmware that has no network."""
-from e2e import SOURCE, fails, measure
+from e2e import SOURCE, fails, measure, temporary_folder
 
 IMAGES = SOURCE / "build/arm/firmware/ports/rt1062"
 SHORT = ("--first", "10000", "--width", "20000", "--top", "30000", "--step-ms", "20")
@@ -28,6 +28,14 @@ image = f"board:{IMAGES}/usb_echo_ecm_itcm.elf"
 _, result = measure("udp", "bench", image, "--in-flight", "8", "--step-ms", "20", "--size", "1000")
 step = result["sizes"][0]["passes"][0]["steps"][0]
 assert step["lost"] == 0 and step["answered"] > 100, step
+
+# The capture of a run shows the same echoes.
+with temporary_folder() as folder:
+    capture = f"{folder}/usb.pcapng"
+    measure("udp", "bench", f"{image}?pcap={capture}", "--first", "1000", "--top", "1000",
+            "--step-ms", "100", "--no-aftermath")
+    _, result = measure("turnaround", capture)
+    assert result["turnaround"]["pairs"] >= 100, result["turnaround"]
 
 fails("udp", "bench", f"board:{IMAGES}/hello_itcm.hex", expect=3, says="no USB network interface")
 fails("udp", "bench", image, "--host-address", "10.0.0.1", expect=2, says="needs --device-address")

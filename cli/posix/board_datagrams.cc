@@ -125,6 +125,11 @@ class BoardDatagrams final : public udp::DatagramPort {
 
   const udp::PortInfo& info() const override { return info_; }
 
+  Status finish() override {
+    host_.reset();  // before the board that it belongs to
+    return machine_->finish();
+  }
+
  private:
   struct Waiting {
     int64_t ns;

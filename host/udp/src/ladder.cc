@@ -28,6 +28,7 @@ class Ladder {
   Result<LadderResult> run() {
     const LadderSettings& s = result_.settings;
     for (uint32_t pass = 0; pass < s.passes && goes_on(); ++pass) {
+      finish_port();
       Result<std::unique_ptr<DatagramPort>> made = make_port_();
       if (!made) return made.error();
       port_ = std::move(*made);
@@ -42,6 +43,7 @@ class Ladder {
     if (s.search != SearchKind::none && goes_on()) search();
     if (s.has_aftermath && s.plan.in_flight == 0 && goes_on()) look_after();
     if (port_ != nullptr) finish_counts();
+    finish_port();
     result_.behaviours = behaviours_of(result_);
     return std::move(result_);
   }
@@ -51,6 +53,13 @@ class Ladder {
     if (port_ != nullptr && !result_.trouble) result_.trouble = port_->trouble();
     if (!hooks_.keep_going()) result_.is_interrupted = true;
     return !result_.is_interrupted && !result_.trouble;
+  }
+
+  void finish_port() {
+    if (port_ == nullptr) return;
+    const host::Status finished = port_->finish();
+    if (!finished && !result_.trouble) result_.trouble = finished.error();
+    port_.reset();
   }
 
   StepResult step(const std::string& part, double rate) {

@@ -69,6 +69,8 @@ class DatagramPort {
   }
   virtual std::optional<TransferCounts> transfers() { return std::nullopt; }
   virtual const PortInfo& info() const = 0;
+  // Once, at the end; nothing else may be called after it. Errors: of what was written besides.
+  virtual host::Status finish() { return {}; }
 };
 
 }  // namespace millrace::udp
