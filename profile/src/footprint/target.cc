@@ -250,7 +250,7 @@ Failure find_target(const std::string& name, const ElfIndex& index, Target* out)
   }
   const bool is_path = name.find('/') != std::string::npos || name.find('.') != std::string::npos;
   std::vector<uint8_t> bytes;
-  const Failure failure = read_file(name, kMaxTargetBytes, &bytes);
+  Failure failure = read_file(name, kMaxTargetBytes, &bytes);
   if (failure && !is_path) {
     std::string names;
     for (const Target& target : builtin_targets()) names += ' ' + target.name;
