@@ -17,6 +17,7 @@ void add_ports(Command parent, const Program& program);
 void add_doctor(Command parent, const Program& program);
 void add_serial(Command parent, const Program& program);
 void add_turnaround(Command parent, const Program& program);
+void add_udp(Command parent, const Program& program);
 void add_device(Command parent, const Program& program);
 void add_board(Command parent, const Program& program);
 void add_profile(Command parent, const Program& program);
@@ -28,6 +29,11 @@ void add_completion(Command parent, const Program& program);
 void add_serial_bench(Command parent, const Program& program);
 void add_serial_sweep(Command parent, const Program& program);
 void add_serial_soak(Command parent, const Program& program);
+
+// The parts of `udp`, in posix/ only.
+void add_udp_bench(Command parent, const Program& program);
+void add_udp_echo(Command parent, const Program& program);
+void add_udp_doctor(Command parent, const Program& program);
 
 // The parts of `link`.
 void add_link_bench(Command parent, const Program& program);

@@ -16,7 +16,7 @@ namespace {
 using namespace millrace::cli;
 
 constexpr void (*kCommands[])(Command, const Program&) = {
-    add_ports,  add_doctor, add_serial,  add_link,   add_turnaround,
+    add_ports,  add_doctor, add_serial,  add_link,   add_udp,        add_turnaround,
     add_device, add_board,  add_profile, add_memory, add_completion,
 };
 
@@ -29,6 +29,7 @@ const char* const kExamples =
     "  millrace doctor /dev/ttyACM0        what would spoil a measurement\n"
     "  millrace serial bench /dev/ttyACM0  one run, every byte verified\n"
     "  millrace serial sweep pc:           a table, with no hardware\n"
+    "  millrace udp bench 192.168.7.1      echoes a second of a USB network device\n"
     "  millrace turnaround usb.pcapng      how long a device takes to answer, from a capture\n"
     "  millrace profile fw.elf pcs.bin     where the time of a sampled program goes\n"
     "MB/s are 10^6 bytes a second.\n"

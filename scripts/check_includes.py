@@ -19,6 +19,7 @@ ARROWS = {
     "firmware/ports": ["millrace/link/", "firmware/port/", "firmware/app/"],
     "host": ["millrace/link/"],
     "host/capture": ["millrace/link/", "millrace/host/"],
+    "host/udp": ["millrace/link/", "millrace/host/", "millrace/capture/"],
     "profile": ["millrace/link/", "samples/", "elf/", "attribution/", "output/", "footprint/"],
     "board/src/core": [],
     "board/src/memory": ["core/"],
@@ -33,7 +34,7 @@ ARROWS = {
     "board/src/gdb": ["core/", "memory/", "millrace/board/"],
     "board/include": [],
     "cli": ["millrace/host/", "millrace/capture/", "millrace/link/", "millrace/board/",
-            "millrace/profile/", "firmware/ports/pc/"],
+            "millrace/profile/", "millrace/udp/", "firmware/ports/pc/"],
     "bench": ["millrace/", "firmware/", "host/", "cli/", "core/", "memory/", "cpu/", "image/"],
     "test": ["millrace/", "firmware/", "host/", "cli/", "core/", "memory/", "cpu/", "image/",
              "usb/"],
@@ -43,7 +44,7 @@ ARROWS = {
 TEST_EXTRA = ["firmware/ports/pc/", "gdb/", "gtest/", "gmock/"]
 OURS = re.compile(r"^(core|memory|cpu|devices|usb|ip|image|trace|gdb|millrace|link|firmware|board|host|profile|record|report|cli|bench|test)/")
 OWN_HEADERS = {"link": "millrace/link/", "host": "millrace/host/",
-               "host/capture": "millrace/capture/", "profile": "millrace/profile/", "board/include": "millrace/board/",
+               "host/capture": "millrace/capture/", "host/udp": "millrace/udp/", "profile": "millrace/profile/", "board/include": "millrace/board/",
                "board/src/core": "core/", "board/src/memory": "memory/", "board/src/cpu": "cpu/",
                "board/src/image": "image/", "board/src/gdb": "gdb/",
                "board/src/devices": "devices/", "board/src/usb": "usb/", "board/src/ip": "ip/",

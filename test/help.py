@@ -6,7 +6,8 @@ import e2e
 
 COMMANDS = ((), ("ports",), ("doctor",), ("serial",), ("serial", "bench"), ("serial", "sweep"),
             ("serial", "soak"), ("device",), ("device", "pc"), ("board",),
-            ("board", "info"), ("turnaround",), ("profile",), ("memory",), ("completion",))
+            ("board", "info"), ("udp",), ("udp", "bench"), ("udp", "echo"), ("udp", "doctor"),
+            ("turnaround",), ("profile",), ("memory",), ("completion",))
 for command in COMMANDS:
     for option in ("--help", "-h"):
         outcome = e2e.millrace(*command, option)

@@ -81,6 +81,13 @@ def use_it(kind, folder):
         said = run("busybox", "ping", "-c", "5", "-W", str(DEADLINE_S), DEVICE)
         assert " 0% packet loss" in said, said
         echoes(100)
+        _, result = e2e.measure("udp", "bench", DEVICE, "--in-flight", "4", "--step-ms", "200",
+                                "--passes", "1", "--late-ms", "20000", "--size", "256")
+        ladder = result["sizes"][0]
+        step = ladder["passes"][0]["steps"][0]
+        assert ladder["port"]["interface"] == "teensy0", ladder["port"]
+        assert step["answered"] == step["sent"] >= 4 and step["altered"] == 0, step
+        assert ladder["device"]["lost_inside"] == ladder["device"]["lost_before"] == 0, ladder
         # The name is held.
         fails("board", "run", image, "--usb", "tap=teensy0", expect=1,
               says="TAP interface teensy0: another program holds it (give another name)")

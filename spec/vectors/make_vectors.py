@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the vectors of this folder from the text of ../classic_stream.md, ../stream.md and
-../echo_counters.md alone.
+"""Writes the vectors of this folder from the text of ../classic_stream.md, ../stream.md,
+../echo_counters.md and ../udp_payload.md alone.
 
 Independent of the C++ code: it shares nothing with link/.  usage: make_vectors.py [--check]
 --check writes nothing and exits 1 if a file differs from what would be written; it takes the two
@@ -266,6 +266,20 @@ def make_echo_counters(_):
     return lines
 
 
+def make_udp_payload(_):
+    lines = ["# SESSION SEQUENCE STEP STAMP HEX"]
+    for session, sequence, step, stamp, size in (
+        (1, 2, 3, 4, 32), (0, 0, 0, 0, 33), (MASK, MASK, 0xFFFF, (1 << 64) - 1, 34),
+        (0x12345678, 9, 1, 10**18, 35), (0xCAFE0001, 30000, 60, 1790000000123456789, 100),
+    ):
+        head = bytes([0xF2, 0x4D, 0x52, 0x55]) + struct.pack(
+            "<IIHHQ", session, sequence, step, size, stamp)
+        check = crc32c(head)
+        data = head + struct.pack("<I", check) + frames(check, size - 28, 1)[0]
+        lines.append(f"{session} {sequence} {step} {stamp} {data.hex()}")
+    return lines
+
+
 def is_far(line):
     words = line.split()
     return len(words) == 3 and words[1].isdigit() and int(words[1]) >= FAR
@@ -281,6 +295,7 @@ def main():
         ("classic_stream.txt", make_classic),
         ("stream.txt", make_stream),
         ("echo_counters.txt", make_echo_counters),
+        ("udp_payload.txt", make_udp_payload),
     ):
         path = os.path.join(HERE, name)
         lines = make(not check)
