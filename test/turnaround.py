@@ -2,10 +2,14 @@
 """`millrace turnaround` on captures with known answers, in every format and link type; tshark's
 reading of the same files is the second opinion, to the microsecond."""
 import csv
+import fcntl
 import pathlib
 import random
+import signal
 import statistics
 import subprocess
+import termios
+import time
 
 import captures
 import e2e
@@ -189,9 +193,32 @@ def standard_input(folder):
     assert f"turnaround {median}" in done.stdout.decode(), done.stdout
 
 
+def waits_for_input(program, left):
+    """It has read all that was written and sleeps."""
+    waiting = fcntl.ioctl(left, termios.FIONREAD, bytes(4))
+    state = pathlib.Path(f"/proc/{program.pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
+    return waiting == bytes(4) and state == "S"
+
+
+def quiet_pipe():
+    """One Ctrl-C ends it while a pipe is quiet, and what came is reported."""
+    scene, answers = echo_scene(20, 6)
+    with subprocess.Popen([e2e.MILLRACE, "turnaround", "-"], stdin=subprocess.PIPE, bufsize=0,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE) as program:
+        program.stdin.write(captures.pcapng(scene, 220))
+        end = time.monotonic() + e2e.DEADLINE_S
+        while not waits_for_input(program, program.stdin) and time.monotonic() < end:
+            time.sleep(0.01)
+        program.send_signal(signal.SIGINT)
+        assert program.wait(timeout=e2e.DEADLINE_S) == 130
+        said = program.stdout.read().decode()
+        assert f"turnaround {statistics.median(answers):g} us" in said, said
+
+
 with e2e.temporary_folder() as scratch:
     every_form(scratch)
     network(scratch)
     udp_ladder_step(scratch)
     bad_input(scratch)
     standard_input(scratch)
+    quiet_pipe()

@@ -9,8 +9,8 @@
 #include <cstring>
 #include <filesystem>
 
-#include "binary_stdin.h"
 #include "millrace/host/text.h"
+#include "raw_input.h"
 
 namespace millrace::capture {
 namespace {
@@ -23,9 +23,7 @@ using host::Result;
 class FileSource final : public ByteSource {
  public:
   FileSource(std::FILE* file, std::string name, bool owns)
-      : file_(file), name_(std::move(name)), owns_(owns) {
-    std::setvbuf(file_, nullptr, _IONBF, 0);
-  }
+      : file_(file), name_(std::move(name)), owns_(owns) {}
   ~FileSource() override {
     if (owns_) std::fclose(file_);
   }
@@ -33,9 +31,8 @@ class FileSource final : public ByteSource {
   FileSource& operator=(const FileSource&) = delete;
 
   Result<size_t> read(uint8_t* to, size_t size) override {
-    errno = 0;
-    const size_t got = std::fread(to, 1, size, file_);
-    if (got != 0 || std::feof(file_) != 0) return got;
+    const ptrdiff_t got = read_available(file_, to, size);
+    if (got >= 0) return static_cast<size_t>(got);
     if (errno == EINTR) return Error{ErrorCode::interrupted, "interrupted"};
     return Error{ErrorCode::io, fmt::format("read {}: {} (is the medium all right?)", name_,
                                             std::strerror(errno))};
@@ -66,6 +63,8 @@ Result<std::unique_ptr<ByteSource>> open_capture(const std::string& path) {
     return std::unique_ptr<ByteSource>(std::make_unique<FileSource>(file, name, true));
   }
   const int number = errno;
+  if (number == EINTR)
+    return Error{ErrorCode::interrupted, fmt::format("open {}: interrupted", name)};
   if (number == ENOENT || number == ENOTDIR) {
     return Error{ErrorCode::not_found,
                  fmt::format("open {}: no such file (a bus is named usbmon1, usbmon2, ...)", name)};

@@ -24,6 +24,24 @@ constexpr int64_t kBackwardsNs = 1'000'000;
 constexpr int64_t kEarliestNs = -(int64_t{1} << 61), kLatestNs = int64_t{1} << 62;
 constexpr int64_t kTextWrapNs = (int64_t{1} << 32) * 1000;  // its clock has 32 bits of us
 
+// Asks before each read, so that a file whose blocks hold no record is left as soon as any other.
+class QuestionedSource final : public ByteSource {
+ public:
+  QuestionedSource(ByteSource* source, const std::function<bool()>& keep_going)
+      : source_(source), keep_going_(keep_going) {}
+
+  host::Result<size_t> read(uint8_t* to, size_t size) override {
+    if (keep_going_ && !keep_going_()) {
+      return host::Error{host::ErrorCode::interrupted, "interrupted"};
+    }
+    return source_->read(to, size);
+  }
+
+ private:
+  ByteSource* source_;
+  const std::function<bool()>& keep_going_;
+};
+
 class Analyser final : public PacketSink {
  public:
   explicit Analyser(const AnalysisOptions& options)
@@ -229,7 +247,8 @@ const Turnaround* CaptureAnalysis::headline(const DeviceAnalysis** device) const
 
 Result<std::unique_ptr<CaptureAnalysis>> analyse(ByteSource* source, const std::string& name,
                                                  const AnalysisOptions& options) {
-  Result<std::unique_ptr<CaptureReader>> reader = read_capture(source, name);
+  QuestionedSource questioned(source, options.keep_going);
+  Result<std::unique_ptr<CaptureReader>> reader = read_capture(&questioned, name);
   if (!reader) return reader.error();
   Analyser analyser(options);
   analyser.run(**reader);

@@ -216,6 +216,34 @@ TEST(Turnaround, EndpointsCanBeChosen) {
   EXPECT_EQ(analysis->headline(&device), nullptr);
 }
 
+// A section, an interface, then blocks of an unknown type, of which there is no end.
+class EndlessBlocks final : public ByteSource {
+ public:
+  host::Result<size_t> read(uint8_t* to, size_t size) override {
+    const Bytes& part = reads_++ == 0 ? start_ : block_;
+    const size_t taken = std::min(size, part.size());
+    std::copy_n(part.begin(), taken, to);
+    return taken;
+  }
+
+ private:
+  Bytes start_ = joined({section_block(), interface_block(220)});
+  Bytes block_ = block(0xBAD, {});
+  int reads_ = 0;
+};
+
+TEST(CaptureAnalysis, IsLeftBetweenBlocksThatHoldNoRecord) {
+  EndlessBlocks source;
+  int asked = 0;
+  AnalysisOptions options;
+  options.keep_going = [&asked] { return ++asked < 100; };
+  const auto analysis = analyse(&source, "endless", options);
+  ASSERT_TRUE(analysis);
+  ASSERT_TRUE((*analysis)->error);
+  EXPECT_EQ((*analysis)->error->code, host::ErrorCode::interrupted);
+  EXPECT_EQ(asked, 100);
+}
+
 TEST(CaptureAnalysis, OnlyTheDeviceAskedFor) {
   AnalysisOptions options;
   options.device = device_key(1, 6);
