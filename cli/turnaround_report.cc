@@ -216,9 +216,11 @@ const char* type_name(capture::TransferType type) {
 // Histograms know nanoseconds to 3 %.
 std::string whole_microseconds(uint64_t ns) { return fmt::format("{}", ns / 1000); }
 
+// Two tables, of what was moved and of how it was queued, so that both fit 100 columns.
 std::string endpoint_table(const DeviceAnalysis& device) {
-  Table table({"<endpoint", "<type", "<holds", "transfers", "bytes", "kB/s", "mean B", "max B",
-               "asked B", "short", "ZLP", "queued", "in flight B", "between us", "unqueued us"});
+  Table moved({"<endpoint", "<type", "<holds", "transfers", "bytes", "kB/s", "mean B", "max B",
+               "asked B", "short", "ZLP"});
+  Table queued({"<endpoint", "queued", "in flight B", "between us", "unqueued us"});
   for (size_t i = 0; i < device.endpoints.size(); ++i) {
     const EndpointStatistics* s = device.endpoints[i].get();
     if (s == nullptr || (s->transfers == 0 && s->naks == 0 && s->queue_depth.count() == 0))
@@ -226,20 +228,22 @@ std::string endpoint_table(const DeviceAnalysis& device) {
     const double seconds = static_cast<double>(s->last_ns - s->first_ns) / 1e9;
     const bool has_urbs = s->queue_depth.count() != 0;
     const bool asked = s->asked_bytes.count() != 0;
-    table.add(
+    moved.add(
         {endpoint_name(s->endpoint), type_name(s->type),
          capture::name_of(device.info.endpoints[i].framing), grouped(s->transfers),
          grouped(s->bytes),
          seconds > 0 ? fmt::format("{:.1f}", static_cast<double>(s->bytes) / seconds / 1e3) : "-",
          fmt::format("{:.1f}", s->actual_bytes.mean()), grouped(s->actual_bytes.max()),
          asked ? grouped(s->asked_bytes.max()) : "-", asked ? grouped(s->short_transfers) : "-",
-         grouped(s->zero_length),
+         grouped(s->zero_length)});
+    queued.add(
+        {endpoint_name(s->endpoint),
          has_urbs ? fmt::format("{}/{}", s->queue_depth.quantile(0.5), s->queue_depth.max()) : "-",
          asked ? grouped(s->max_bytes_in_flight) : "-",
          whole_microseconds(s->between_ends_ns.quantile(0.5)),
          has_urbs ? whole_microseconds(s->unqueued_ns.quantile(0.5)) : "-"});
   }
-  return table.empty() ? "" : table.text();
+  return moved.empty() ? "" : moved.text() + '\n' + queued.text();
 }
 
 std::string endpoint_notes(const DeviceAnalysis& device) {
