@@ -45,6 +45,7 @@ struct LinkSession::State {
   Status check() const;
   bool send();
   bool anything_to_read();
+  bool room_for_refused() const;
   void note_read(size_t size);
   LinkItem peek(uint8_t stream);
   uint64_t now_us() { return static_cast<uint64_t>(endpoint.clock().now_ns() / 1000); }
@@ -67,8 +68,9 @@ struct LinkSession::State {
   int64_t longest_reconnect_ns = 0;
   int64_t burst_start_ns = 0;
   int64_t burst_bytes = 0;
-  int64_t burst_ns = 0;  // that the last kFastBurstBytes took; 0: unknown
-  bool blocked = false;  // the port did not take everything
+  int64_t burst_ns = 0;                      // that the last kFastBurstBytes took; 0: unknown
+  bool blocked = false;                      // the port did not take everything
+  std::array<bool, kLinkStreams> refused{};  // a writer that wait() has not told of room yet
   std::optional<Error> failed;
 };
 
@@ -223,6 +225,13 @@ bool LinkSession::State::anything_to_read() {
   return false;
 }
 
+bool LinkSession::State::room_for_refused() const {
+  for (uint8_t stream = 0; stream < kLinkStreams; ++stream) {
+    if (refused[stream] && senders[stream]->free_bytes() > 0) return true;
+  }
+  return false;
+}
+
 LinkItem LinkSession::State::peek(uint8_t stream) {
   LinkItem item;
   if (stream >= kLinkStreams) return item;
@@ -284,6 +293,8 @@ LinkSession::~LinkSession() = default;
 Status LinkSession::wait(int64_t deadline_ns) {
   State& s = *state_;
   if (s.failed) return *s.failed;
+  // Made by a wait() that returned for something to read.
+  if (s.room_for_refused()) deadline_ns = 0;
   do {
     Status status = s.step(deadline_ns);
     if (status) status = s.check();
@@ -298,7 +309,12 @@ Status LinkSession::wait(int64_t deadline_ns) {
       s.failed = no_answer_error(s.endpoint.name(), *s.peer);
       return *s.failed;
     }
-  } while (!s.anything_to_read() && s.endpoint.clock().now_ns() < deadline_ns);
+  } while (!s.anything_to_read() && !s.room_for_refused() &&
+           s.endpoint.clock().now_ns() < deadline_ns);
+  // Said once: who does not write again must not keep the others from waiting.
+  for (uint8_t stream = 0; stream < kLinkStreams; ++stream) {
+    if (s.senders[stream]->free_bytes() > 0) s.refused[stream] = false;
+  }
   return {};
 }
 
@@ -310,7 +326,9 @@ void LinkSession::consume(uint8_t stream, size_t size) {
 
 size_t LinkSession::write(uint8_t stream, std::span<const uint8_t> data) {
   if (stream >= kLinkStreams) return 0;
-  return state_->senders[stream]->write(data.data(), data.size(), state_->now_us());
+  const size_t taken = state_->senders[stream]->write(data.data(), data.size(), state_->now_us());
+  state_->refused[stream] = taken < data.size();
+  return taken;
 }
 
 void LinkSession::end_of_message(uint8_t stream) {
@@ -318,7 +336,10 @@ void LinkSession::end_of_message(uint8_t stream) {
 }
 
 bool LinkSession::end(uint8_t stream) {
-  return stream < kLinkStreams && state_->senders[stream]->end();
+  if (stream >= kLinkStreams) return false;
+  const bool ended = state_->senders[stream]->end();
+  state_->refused[stream] = !ended;
+  return ended;
 }
 
 bool LinkSession::drained(uint8_t stream) const {
