@@ -11,6 +11,8 @@
 #include <vector>
 
 #include "link_errors.h"
+#include "millrace/link/classic_stream.h"
+#include "millrace/link/control_message.h"
 #include "millrace/link/link_peer.h"
 
 namespace millrace::host {
@@ -31,6 +33,7 @@ constexpr int64_t kBlockedWaitNs = 200'000;
 // just then, the device asks with a probe.
 constexpr int64_t kFastBurstBytes = 131072;
 constexpr int64_t kFastBurstNs = 6'000'000;
+constexpr int64_t kProbeNs = 500'000'000;
 constexpr int64_t kByeNs = 100'000'000;
 
 }  // namespace
@@ -46,6 +49,7 @@ struct LinkSession::State {
   bool send();
   bool anything_to_read();
   bool room_for_refused() const;
+  bool is_measuring_device();
   void note_read(size_t size);
   LinkItem peek(uint8_t stream);
   uint64_t now_us() { return static_cast<uint64_t>(endpoint.clock().now_ns() / 1000); }
@@ -232,6 +236,31 @@ bool LinkSession::State::room_for_refused() const {
   return false;
 }
 
+// A device of spec/stream.md says nothing until it is asked in its own protocol.
+bool LinkSession::State::is_measuring_device() {
+  uint8_t probe[link::kProbeBytes];
+  link::encode_probe(probe);
+  const int64_t deadline = endpoint.clock().now_ns() + kProbeNs;
+  if (transport == nullptr || transport->write(probe, deadline).size < sizeof(probe)) return false;
+  std::array<uint8_t, link::kMaxMessage> answer;
+  size_t size = 0;
+  link::Message message;
+  while (size < answer.size()) {
+    const IoResult read = transport->read(std::span(answer).subspan(size), deadline);
+    if (read.kind != IoKind::done) return false;
+    size += read.size;
+    switch (link::parse_message(answer.data(), size, &message)) {
+      case link::ParseStatus::complete:
+        return message.type == link::MessageType::hello;
+      case link::ParseStatus::need_more:
+        break;
+      case link::ParseStatus::not_one:
+        return false;
+    }
+  }
+  return false;
+}
+
 LinkItem LinkSession::State::peek(uint8_t stream) {
   LinkItem item;
   if (stream >= kLinkStreams) return item;
@@ -274,7 +303,12 @@ Result<std::unique_ptr<LinkSession>> LinkSession::open(Endpoint& endpoint,
                                                        const LinkSettings& settings) {
   auto state = std::make_unique<State>(endpoint, settings);
   if (Status status = state->open_port(); !status) return status.error();
-  if (Status status = state->connect(); !status) return status.error();
+  if (Status status = state->connect(); !status) {
+    if (status.error().code == ErrorCode::timeout && state->is_measuring_device()) {
+      return measuring_device_error(endpoint.name());
+    }
+    return status.error();
+  }
   for (uint8_t stream = 0; settings.resume && stream < kLinkStreams; ++stream) {
     const uint64_t kept = state->receivers[stream]->offset();
     const uint64_t taken = settings.resume->taken[stream];
