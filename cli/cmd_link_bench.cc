@@ -9,6 +9,7 @@
 #include "cli/exit_code.h"
 #include "cli/interrupt.h"
 #include "cli/link_report.h"
+#include "cli/link_text.h"
 #include "cli/outputs.h"
 #include "cli/pc_endpoint.h"
 #include "cli/print.h"
@@ -29,7 +30,6 @@ using host::Status;
 namespace {
 
 constexpr uint8_t kData = 0;
-constexpr uint8_t kText = 1;
 constexpr int64_t kWaitNs = 100'000'000;
 constexpr int64_t kSilenceNs = 10'000'000'000;
 
@@ -61,6 +61,8 @@ class Bench {
 
   Status run(LinkRun* run) {
     run->direction = options_.out ? "out" : "in";
+    run->port = session_.port();
+    run->is_predicted = session_.clock().is_virtual();
     run->device_buffer_bytes = options_.out ? 0 : session_.device_buffer_bytes(kData);
     const int64_t start = session_.clock().now_ns();
     const std::clock_t cpu = std::clock();
@@ -75,27 +77,6 @@ class Bench {
   }
 
  private:
-  void command(const std::string& line) {
-    (void)session_.write(kText, {reinterpret_cast<const uint8_t*>(line.data()), line.size()});
-    session_.end_of_message(kText);
-  }
-
-  // The next whole line of the device's text, if there is one.
-  bool read_line(std::string* line) {
-    while (true) {
-      const LinkItem item = session_.peek(kText);
-      if (item.kind != LinkItemKind::data) return false;
-      const auto end = std::find(item.data.begin(), item.data.end(), '\n');
-      text_.append(item.data.begin(), end);
-      const bool whole = end != item.data.end();
-      session_.consume(kText, static_cast<size_t>(end - item.data.begin()) + (whole ? 1 : 0));
-      if (!whole) continue;
-      *line = std::move(text_);
-      text_.clear();
-      return true;
-    }
-  }
-
   Status wait() {
     const int64_t now = session_.clock().now_ns();
     if (last_progress_ns_ == 0) last_progress_ns_ = now;
@@ -116,10 +97,10 @@ class Bench {
     std::string line = fmt::format("source {} seed {}", options_.bytes, options_.seed);
     if (options_.rate != 0) line += fmt::format(" rate {}", options_.rate);
     if (options_.drop) line += " drop";
-    command(line + "\n");
+    say_line(session_, line);
     while (true) {
       if (Status status = wait(); !status) return status;
-      for (std::string answer; read_line(&answer);) {
+      for (std::string answer; lines_.next(session_, &answer);) {
         if (answer.rfind("error", 0) == 0) return refused(answer);
       }
       for (LinkItem item = session_.peek(kData); item.kind != LinkItemKind::nothing;
@@ -144,19 +125,20 @@ class Bench {
   }
 
   void verify(std::span<const uint8_t> data, LinkRun* run) {
+    if (!run->wrong_bytes) run->wrong_bytes = 0;
     run->bytes += data.size();
     while (!data.empty()) {
       const size_t right = cursor_.match(data.data(), data.size());
       data = data.subspan(right);
       if (data.empty()) return;
-      ++run->wrong_bytes;
+      ++*run->wrong_bytes;
       cursor_.skip(1);
       data = data.subspan(1);
     }
   }
 
   Status send(LinkRun* run) {
-    command(fmt::format("sink seed {}\n", options_.seed));
+    say_line(session_, fmt::format("sink seed {}", options_.seed));
     std::vector<uint8_t> block(65536);
     uint64_t left = options_.bytes;
     size_t at = block.size();
@@ -164,7 +146,7 @@ class Bench {
     bool ended = false;
     while (true) {
       if (Status status = wait(); !status) return status;
-      for (std::string answer; read_line(&answer);) {
+      for (std::string answer; lines_.next(session_, &answer);) {
         progress();
         if (answer.rfind("error", 0) == 0) return refused(answer);
         started = true;
@@ -172,7 +154,10 @@ class Bench {
           run->bytes = std::strtoull(answer.c_str() + 5, nullptr, 10);
         if (answer.rfind("wrong ", 0) != 0) continue;
         run->wrong_bytes = std::strtoull(answer.c_str() + 6, nullptr, 10);
-        return {};
+        if (run->bytes == options_.bytes) return {};
+        return Error{host::ErrorCode::protocol,
+                     fmt::format("{}: {} of {} bytes reached the device's application",
+                                 options_.link.port, grouped(run->bytes), grouped(options_.bytes))};
       }
       while (started && left > 0) {
         if (at == block.size()) {
@@ -193,7 +178,7 @@ class Bench {
   LinkSession& session_;
   const Options& options_;
   link::StreamCursor cursor_;
-  std::string text_;
+  DeviceLines lines_;
   int64_t last_progress_ns_ = 0;
 };
 
@@ -218,7 +203,7 @@ std::string table_text(const std::vector<LinkRun>& runs) {
                fmt::format("{:.1f} %", 100 * run.bytes_per_s() / runs.front().bytes_per_s()),
                fmt::format("{:.4f}", run.wire_ratio()),
                fmt::format("{:.3f} %", 100 * run.ack_ratio()),
-               grouped(run.statistics.damaged_frames), grouped(run.wrong_bytes),
+               grouped(run.statistics.damaged_frames), grouped(run.wrong_bytes.value_or(0)),
                fmt::format("{:.2f}", run.cpu_ns_per_byte)});
   }
   return table.text();
@@ -248,7 +233,7 @@ int run(const Options& options, const Invocation& invocation) {
     const Status status = run_once(options, port, &run);
     if (!status) code = worse(code, fail(status.error()));
     if (!status && run.direction.empty()) return code;  // never got so far
-    if (run.wrong_bytes != 0) code = worse(code, kFailed);
+    if (run.wrong_bytes.value_or(0) != 0 || run.statistics.gaps != 0) code = worse(code, kFailed);
     list.push_back(to_json(run));
     runs.push_back(run);
     if (!options.table) print(out, "{}", link_report(run));
@@ -275,7 +260,8 @@ void add_link_bench(Command parent, const Program& program) {
       "  millrace link bench pc:link --table              under damage of several kinds\n"
       "  millrace link bench 'pc:link?drop=200@0+100000'  a chunk lost every 100,000 bytes\n"
       "  millrace link bench pc:link --rate 4000000 --drop  a producer that does not wait\n"
-      "Rates are in MB/s (10^6 bytes a second). Exit code 1 if a byte was wrong or missing.");
+      "Rates are in MB/s (10^6 bytes a second). Exit code 1 if a byte was wrong or missing (a "
+      "gap).");
   add_link_port(command, &options->link);
   command.option("--bytes", "BYTES", "Payload of a run; K, M, G = powers of 1,024 (64M)",
                  ValueKind::text, number_into(&options->bytes, Scale::bytes, 1, uint64_t{1} << 50));
@@ -283,7 +269,9 @@ void add_link_bench(Command parent, const Program& program) {
                  number_into(&options->seed, Scale::count, 0, UINT32_MAX));
   command.option("--rate", "BYTES_PER_S", "The device makes so much; 0: what the link takes (0)",
                  ValueKind::text, number_into(&options->rate, Scale::count, 0, UINT32_MAX));
-  command.flag("--drop", "The device's producer does not wait: what does not fit becomes a gap",
+  command.flag("--drop",
+               "The device's producer does not wait: what does not fit becomes a gap, "
+               "and the exit code 1",
                &options->drop);
   command.choice("--direction", "in: device to PC; out: PC to device (in)", {"in", "out"},
                  [options](const std::string& value) { options->out = value == "out"; });

@@ -6,6 +6,7 @@
 
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <vector>
@@ -14,6 +15,7 @@
 #include "cli/exit_code.h"
 #include "cli/interrupt.h"
 #include "cli/link_report.h"
+#include "cli/link_text.h"
 #include "cli/output_file.h"
 #include "cli/outputs.h"
 #include "cli/pc_endpoint.h"
@@ -36,7 +38,9 @@ using host::Status;
 namespace {
 
 constexpr int64_t kWaitNs = 100'000'000;
+constexpr int64_t kVerdictNs = 2'000'000'000;
 constexpr size_t kBlock = 65536;
+constexpr size_t kLinesKept = 16;
 
 struct Options {
   LinkPort link;
@@ -103,30 +107,36 @@ Result<std::unique_ptr<LinkSession>> open_session(host::Endpoint& endpoint, cons
 }
 
 void start_command(LinkSession& session, const Options& options) {
-  if (options.command.empty()) return;
-  const std::string line = options.command + '\n';
-  (void)session.write(1, {reinterpret_cast<const uint8_t*>(line.data()), line.size()});
-  session.end_of_message(1);
+  if (!options.command.empty()) say_line(session, options.command);
 }
 
-// What the device says on its text stream.
-void print_text(LinkSession& session) {
-  for (LinkItem item = session.peek(1); item.kind != LinkItemKind::nothing;
-       item = session.peek(1)) {
-    const std::string text(item.data.begin(), item.data.end());
-    if (!text.empty())
-      print(stderr, "device: {}\n", host::printable(text.substr(0, text.find('\n'))));
-    session.consume(1, item.data.size());
+// Passes on what the device says. An error if it does not take the command.
+Status take_text(LinkSession& session, const Options& options, DeviceLines* lines, LinkRun* run) {
+  for (std::string line; lines->next(session, &line);) {
+    print(stderr, "device: {}\n", host::printable(line));
+    run->device_says.push_back(line);
+    if (run->device_says.size() > kLinesKept) run->device_says.erase(run->device_says.begin());
+    if (options.command.empty()) continue;
+    if (line.rfind("error", 0) == 0) {
+      return Error{ErrorCode::protocol,
+                   fmt::format("{}: the device does not take the command `{}`: {}",
+                               options.link.port, options.command, line)};
+    }
+    if (run->direction == "out" && line.rfind("wrong ", 0) == 0) {
+      run->wrong_bytes = std::strtoull(line.c_str() + 6, nullptr, 10);
+    }
   }
+  return {};
 }
 
 Status take_stream(LinkSession& session, const Options& options, std::FILE* file, Place* place,
                    LinkRun* run) {
   ProgressBar bar;
+  DeviceLines lines;
   int64_t shown_ns = 0;
   while (true) {
     if (Status status = session.wait(session.clock().now_ns() + kWaitNs); !status) return status;
-    print_text(session);
+    if (Status status = take_text(session, options, &lines, run); !status) return status;
     for (LinkItem item = session.peek(0); item.kind != LinkItemKind::nothing;
          item = session.peek(0)) {
       if (item.kind == LinkItemKind::end) {
@@ -166,10 +176,10 @@ int finish(const Options& options, const Invocation& invocation, const char* nam
   print(report_file(options.outputs), "{}", link_report(*run));
   Json document = result_document(name, invocation);
   document["port_name"] = options.link.port;
-  document["failed"] = !status || run->statistics.gaps > 0;
+  document["failed"] = run->failed();
   document["runs"] = Json::array({to_json(*run)});
   int code = status ? kOk : fail(status.error());
-  if (run->statistics.gaps > 0) code = worse(code, kFailed);
+  if (run->failed()) code = worse(code, kFailed);
   const Status written = write_outputs(options.outputs, document);
   return written ? code : worse(code, fail_output(written.error()));
 }
@@ -197,20 +207,33 @@ int receive(const Options& options, const Invocation& invocation) {
   if (!options.resume) start_command(**session, options);
   LinkRun run;
   run.direction = "in";
+  run.port = (*session)->port();
+  run.is_predicted = (*session)->clock().is_virtual();
   run.device_buffer_bytes = (*session)->device_buffer_bytes(0);
   const int64_t start = (*session)->clock().now_ns();
   const Status status = take_stream(**session, options, file.get(), &place, &run);
-  // Interrupted, the session stays: --resume goes on.
-  (*session)->close(bool(status));
-  if (status) std::remove(place_path(options.file).c_str());
+  // Interrupted, the session stays: --resume goes on. Where the device did not take the command, or
+  // breaks the protocol, there is nothing to go on with.
+  const bool over = status || status.error().code == ErrorCode::protocol;
+  (*session)->close(over);
+  if (over) std::remove(place_path(options.file).c_str());
   return finish(options, invocation, "link receive", **session, &run, start, status);
 }
 
-Status give_file(LinkSession& session, std::FILE* file, LinkRun* run) {
+Status give_file(LinkSession& session, const Options& options, std::FILE* file, LinkRun* run) {
   std::vector<uint8_t> block(kBlock);
   size_t at = 0, size = 0;
   bool file_ended = false, ended = false;
-  while (!ended || !session.drained(0)) {
+  DeviceLines lines;
+  // What a sink found may come behind the acknowledgement of the last byte.
+  const bool is_judged = options.command.rfind("sink", 0) == 0;
+  int64_t drained_ns = 0;
+  while (true) {
+    if (ended && session.drained(0)) {
+      const int64_t now = session.clock().now_ns();
+      if (drained_ns == 0) drained_ns = now;
+      if (!is_judged || run->wrong_bytes || now - drained_ns > kVerdictNs) return {};
+    }
     while (!file_ended || at < size) {
       if (at == size) {
         at = 0;
@@ -225,14 +248,13 @@ Status give_file(LinkSession& session, std::FILE* file, LinkRun* run) {
     }
     if (file_ended && !ended) ended = session.end(0);
     if (Status status = session.wait(session.clock().now_ns() + 1'000'000); !status) return status;
-    print_text(session);
+    if (Status status = take_text(session, options, &lines, run); !status) return status;
     // What an echoing device returns is not wanted here, but must not fill its memory.
     for (LinkItem item = session.peek(0); item.kind != LinkItemKind::nothing;
          item = session.peek(0)) {
       session.consume(0, item.data.size());
     }
   }
-  return {};
 }
 
 int send(const Options& options, const Invocation& invocation) {
@@ -250,8 +272,10 @@ int send(const Options& options, const Invocation& invocation) {
   start_command(**session, options);
   LinkRun run;
   run.direction = "out";
+  run.port = (*session)->port();
+  run.is_predicted = (*session)->clock().is_virtual();
   const int64_t start = (*session)->clock().now_ns();
-  const Status status = give_file(**session, file.get(), &run);
+  const Status status = give_file(**session, options, file.get(), &run);
   (*session)->close(true);
   return finish(options, invocation, "link send", **session, &run, start, status);
 }
@@ -295,7 +319,9 @@ void add_link_send(Command parent, const Program& program) {
       "send", "Send a file to the device; done when its application has taken all",
       "Examples:\n"
       "  millrace link send /dev/ttyACM0 firmware.bin\n"
-      "  millrace link send pc:link file --command sink");
+      "  millrace link send pc:link file --command sink\n"
+      "Exit code 1 if the device says that bytes were wrong (`sink` compares them with its "
+      "stream).");
   add_link_port(command, &options->link);
   command.positional("FILE", "What is sent", ValueKind::file, true, &options->file);
   command.text("--command", "LINE", "Say this to the device first, on its text stream",

@@ -7,7 +7,12 @@
 
 #include "cli/command_line.h"
 #include "cli/link_options.h"
+#include "cli/print.h"
+#include "cli/result_json.h"
+#include "cli/run_report.h"
+#include "cli/table.h"
 #include "cli/values.h"
+#include "millrace/host/usb_ceiling.h"
 
 namespace millrace::cli {
 
@@ -22,30 +27,70 @@ double LinkRun::ack_ratio() const {
   return bytes == 0 ? 0 : static_cast<double>(acks) / static_cast<double>(bytes);
 }
 
+double LinkRun::ceiling_bytes_per_s() const {
+  return port ? host::usb_ceiling_bytes_per_s(port->usb_speed_mbit) : 0;
+}
+
+namespace {
+
+constexpr size_t kWidth = 100;
+// Below this the frames that open and end a session are most of what is counted and timed: no
+// rates.
+constexpr uint64_t kRatioBytes = 65536;
+
+std::string line(const std::string& text) { return wrap(text, kWidth, 2) + '\n'; }
+
+std::string result_line(const LinkRun& run) {
+  std::string out =
+      fmt::format("{} {}", run.direction == "out" ? "sent" : "received", plural(run.bytes, "byte"));
+  if (run.seconds > 0) out += " in " + duration(run.seconds * 1e9);
+  if (run.seconds > 0 && run.bytes >= kRatioBytes) {
+    out += fmt::format(": {} MB/s", megabytes_per_s(run.bytes_per_s()));
+    if (const double ceiling = run.ceiling_bytes_per_s(); ceiling > 0) {
+      out += fmt::format(" of {:.3f} MB/s ({:.1f} %)", ceiling / 1e6,
+                         100 * run.bytes_per_s() / ceiling);
+    }
+  }
+  if (run.is_predicted) out += ", predicted";
+  if (run.wrong_bytes) out += fmt::format(", {} wrong", plural(*run.wrong_bytes, "byte"));
+  if (run.port && is_pty(*run.port)) out += " (not USB: no ceiling)";
+  return out;
+}
+
+std::string wire_line(const LinkRun& run) {
+  if (run.bytes >= kRatioBytes) {
+    return fmt::format("wire bytes per byte {:.4f}, acknowledgements {:.3f} %", run.wire_ratio(),
+                       100 * run.ack_ratio());
+  }
+  const double bytes = static_cast<double>(run.bytes);
+  return fmt::format("on the wire {}, acknowledgements {}",
+                     plural(static_cast<uint64_t>(run.wire_ratio() * bytes + 0.5), "byte"),
+                     plural(static_cast<uint64_t>(run.ack_ratio() * bytes + 0.5), "byte"));
+}
+
+}  // namespace
+
 std::string link_report(const LinkRun& run) {
   const host::LinkStatistics& s = run.statistics;
-  std::string out = fmt::format("{} {} bytes in {}: {} MB/s, {} wrong\n",
-                                run.direction == "out" ? "sent" : "received", grouped(run.bytes),
-                                duration(run.seconds * 1e9), megabytes_per_s(run.bytes_per_s()),
-                                plural(run.wrong_bytes, "byte"));
-  out += fmt::format("wire bytes per byte {:.4f}, acknowledgements {:.3f} %\n", run.wire_ratio(),
-                     100 * run.ack_ratio());
-  out += fmt::format(
-      "damaged frames {}, skipped bytes {}, frames twice {}, sent again by us {}, probes {}\n",
+  std::string out = line(result_line(run));
+  if (run.port) out += line("port " + host::printable(port_line(*run.port)));
+  for (const std::string& said : run.device_says) out += line("device: " + host::printable(said));
+  out += line(wire_line(run));
+  out += line(fmt::format(
+      "damaged frames {}, skipped bytes {}, frames twice {}, sent again by us {}, probes {}",
       grouped(s.damaged_frames), grouped(s.skipped_bytes), grouped(s.duplicate_frames),
-      grouped(s.resent_frames), grouped(s.probes));
-  out += fmt::format("gaps {} ({} bytes), connections {}, replugs {}\n", grouped(s.gaps),
-                     grouped(s.gap_bytes), grouped(s.connections), grouped(s.replugs));
-  out += fmt::format("round trip {} (least {}), longest silence {}",
-                     duration(s.smoothed_rtt_us * 1000), duration(s.min_rtt_us * 1000),
-                     duration(s.longest_silence_us * 1000));
-  if (run.device_buffer_bytes != 0 && run.bytes_per_s() > 0) {
+      grouped(s.resent_frames), grouped(s.probes)));
+  out += line(fmt::format("gaps {} ({}), connections {}, replugs {}", grouped(s.gaps),
+                          plural(s.gap_bytes, "byte"), grouped(s.connections), grouped(s.replugs)));
+  out += line(fmt::format("round trip {} (least {}), longest silence {}",
+                          duration(s.smoothed_rtt_us * 1000), duration(s.min_rtt_us * 1000),
+                          duration(s.longest_silence_us * 1000)));
+  if (run.device_buffer_bytes != 0 && run.bytes_per_s() > 0 && run.bytes >= kRatioBytes) {
     const double bridge = static_cast<double>(run.device_buffer_bytes) / run.bytes_per_s();
-    out += fmt::format("; the device keeps {}: a stall of {} at this rate",
-                       human_bytes(run.device_buffer_bytes), duration(bridge * 1e9));
+    out += line(fmt::format("the device keeps {}: a stall of {} at this rate",
+                            human_bytes(run.device_buffer_bytes), duration(bridge * 1e9)));
   }
-  out += '\n';
-  if (run.cpu_ns_per_byte > 0) {
+  if (run.cpu_ns_per_byte > 0 && run.bytes >= kRatioBytes) {
     out += fmt::format("CPU {:.2f} ns/B = {:.2f} s/GB\n", run.cpu_ns_per_byte, run.cpu_ns_per_byte);
   }
   return out;
@@ -56,7 +101,11 @@ Json to_json(const LinkRun& run) {
   return {{"direction", run.direction},
           {"damage", run.damage},
           {"bytes", run.bytes},
-          {"wrong_bytes", run.wrong_bytes},
+          {"wrong_bytes", run.wrong_bytes ? Json(*run.wrong_bytes) : Json()},
+          {"device_says", run.device_says},
+          {"port", run.port ? to_json(*run.port) : Json()},
+          {"is_predicted", run.is_predicted},
+          {"ceiling_bytes_per_s", run.ceiling_bytes_per_s()},
           {"seconds", run.seconds},
           {"bytes_per_s", run.bytes_per_s()},
           {"wire_ratio", run.wire_ratio()},

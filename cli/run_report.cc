@@ -27,19 +27,6 @@ std::string row(const std::string& key, const std::string& value) {
   return wrap(fmt::format("{:<{}}{}", key, kKeyWidth, printable(value)), kWidth, kKeyWidth) + '\n';
 }
 
-std::string port_line(const host::PortIdentity& port) {
-  std::vector<std::string> parts = {port.path};
-  if (is_pty(port)) parts.emplace_back("a PTY on this machine, not USB");
-  if (!port.description.empty()) parts.push_back(port.description);
-  if (port.usb_speed_mbit > 0) parts.push_back(fmt::format("USB {:g} Mbit/s", port.usb_speed_mbit));
-  if (port.is_usb) parts.push_back(fmt::format("{:04x}:{:04x}", port.vid, port.pid));
-  if (!port.serial_number.empty()) parts.push_back("serial number " + port.serial_number);
-  if (!port.driver.empty()) parts.push_back("driver " + port.driver);
-  std::string out;
-  for (const std::string& part : parts) out += (out.empty() ? "" : ", ") + part;
-  return out;
-}
-
 std::string device_line(const RunResult& result) {
   if (result.end == host::RunEnd::no_answer) return "it did not answer";
   if (!result.hello) return "classic protocol: it tells nothing about itself";
@@ -219,6 +206,19 @@ std::string measured_rows(const RunResult& result) {
 
 bool is_pty(const host::PortIdentity& port) {
   return !port.is_usb && (port.path.rfind("/dev/pts/", 0) == 0 || port.driver == "pty");
+}
+
+std::string port_line(const host::PortIdentity& port) {
+  std::vector<std::string> parts = {port.path};
+  if (is_pty(port)) parts.emplace_back("a PTY on this machine, not USB");
+  if (!port.description.empty()) parts.push_back(port.description);
+  if (port.usb_speed_mbit > 0) parts.push_back(fmt::format("USB {:g} Mbit/s", port.usb_speed_mbit));
+  if (port.is_usb) parts.push_back(fmt::format("{:04x}:{:04x}", port.vid, port.pid));
+  if (!port.serial_number.empty()) parts.push_back("serial number " + port.serial_number);
+  if (!port.driver.empty()) parts.push_back("driver " + port.driver);
+  std::string out;
+  for (const std::string& part : parts) out += (out.empty() ? "" : ", ") + part;
+  return out;
 }
 
 std::string rate_sentence(const RunResult& result) {

@@ -12,6 +12,9 @@ namespace millrace::cli {
 // True for a PTY of this machine: its figures say nothing about USB.
 bool is_pty(const host::PortIdentity& port);
 
+// Path and what the system says about it: `/dev/ttyACM0, USB 480 Mbit/s, 16c0:0483`.
+std::string port_line(const host::PortIdentity& port);
+
 // `36.9 MB/s of 53.248 MB/s, 9.0 of 13 packets per microframe`, without a line end.
 std::string rate_sentence(const host::RunResult& result);
 

@@ -24,12 +24,32 @@ with tempfile.TemporaryDirectory() as folder:
     assert got.read_bytes() == stream(500000)
     assert document["runs"][0]["statistics"]["damaged_frames"] >= 5, document
     assert not (folder / "got.link").exists()
-    outcome.says("device: source 500000", "0 bytes wrong")
+    outcome.says("device: source 500000")
+    # Nobody compared the bytes: nothing is claimed.
+    assert document["runs"][0]["wrong_bytes"] is None and "wrong" not in outcome.out, outcome
 
     sent = folder / "sent"
     sent.write_bytes(stream(300000))
     e2e.measure("link", "send", "pc:link?flip=1@100+20000", sent, "--command", "sink")[0].says(
         "device: sunk 300000", "device: wrong 0")
+
+    # The device compares; one byte is not that of its stream.
+    data = bytearray(stream(300000))
+    data[777] ^= 1
+    sent.write_bytes(data)
+    outcome, document = e2e.measure("link", "send", "pc:link", sent, "--command", "sink", expect=1)
+    assert "device: wrong 1\n" in outcome.out and "1 byte wrong" in outcome.out, outcome
+    run = document["runs"][0]
+    assert document["failed"] and run["wrong_bytes"] == 1, document
+    assert run["device_says"] == ["sink 0", "sunk 300000", "wrong 1"], run
+    outcome, document = e2e.measure("link", "send", "pc:link", sent)
+    assert document["runs"][0]["wrong_bytes"] is None and "wrong" not in outcome.out, outcome
+
+    # A command that the device does not know.
+    for words in (("receive", "pc:link", "-o", got), ("send", "pc:link", sent)):
+        outcome = e2e.millrace("link", *words, "--command", "bogus", expect=1)
+        outcome.says("the device does not take the command `bogus`: error: source BYTES")
+    assert not (folder / "got.link").exists()
 
     # Killed in mid-stream, twice.
     with e2e.PcDevice("--protocol", "link", "--faults", "drop=100@100000+200000") as device:

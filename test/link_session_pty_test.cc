@@ -96,6 +96,40 @@ TEST(LinkSession, TextStreamOvertakesAndKeepsMessages) {
   EXPECT_TRUE(item.end_of_message);
 }
 
+constexpr int64_t kHourNs = 3'600'000'000'000;
+
+TEST(LinkSession, WaitReturnsWhenThereIsRoomForARefusedWriter) {
+  const auto device = make_device();
+  const auto endpoint = make_endpoint(device->path(), {});
+  ASSERT_TRUE(endpoint);
+  auto opened = LinkSession::open(**endpoint, {});
+  ASSERT_TRUE(opened) << opened.error().message;
+  LinkSession& session = **opened;
+  // A sink says nothing more until its stream ends, so only room can end the waits below.
+  const std::string line = "sink\n";
+  session.write(1, {reinterpret_cast<const uint8_t*>(line.data()), line.size()});
+  session.end_of_message(1);
+  ASSERT_TRUE(session.wait(session.clock().now_ns() + kHourNs));
+  const LinkItem answer = session.peek(1);
+  ASSERT_EQ(answer.kind, LinkItemKind::data);
+  session.consume(1, answer.data.size());
+
+  const std::vector<uint8_t> block(2u << 20);  // more than the send buffer of 1 MiB
+  ASSERT_LT(session.write(0, block), block.size());
+  for (int i = 0; i < 5; ++i) {
+    ASSERT_TRUE(session.wait(session.clock().now_ns() + kHourNs));
+    EXPECT_EQ(session.peek(1).kind, LinkItemKind::nothing);
+    const size_t taken = session.write(0, block);
+    EXPECT_GT(taken, 0u);
+    ASSERT_LT(taken, block.size());
+  }
+  // Told once, a writer that does not write again no longer ends a wait.
+  ASSERT_TRUE(session.wait(session.clock().now_ns() + kHourNs));
+  const int64_t deadline = session.clock().now_ns() + 20'000'000;
+  ASSERT_TRUE(session.wait(deadline));
+  EXPECT_GE(session.clock().now_ns(), deadline);
+}
+
 TEST(LinkSession, ResumeOfAnUnknownSessionIsRefused) {
   const auto device = make_device();
   const auto endpoint = make_endpoint(device->path(), {});

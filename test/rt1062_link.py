@@ -20,8 +20,16 @@ outcome, document = e2e.measure("link", "bench", f"board:{FOLDER}/usb_link_itcm.
 run = document["runs"][0]
 assert run["wrong_bytes"] == 0 and run["bytes"] == 8 << 20, run
 assert run["bytes_per_s"] >= 0.97 * 53.248e6, run
+outcome.says("of 53.248 MB/s (", "predicted", "0 bytes wrong", "USB 480 Mbit/s")
+assert run["is_predicted"] and run["ceiling_bytes_per_s"] == 53.248e6, run
 assert run["wire_ratio"] <= 1.012 and run["ack_ratio"] < 0.01, run
 
 outcome, document = e2e.measure("link", "bench", f"board:{FOLDER}/usb_link_mixed.elf?host=windows-serial",
                                 "--bytes", "256K", "--direction", "out")
 assert document["runs"][0]["wrong_bytes"] == 0, document["runs"][0]
+
+# Out: more than the session's buffer of 1 MiB, and not one buffer per wait (10.5 MB/s).
+outcome, document = e2e.measure("link", "bench", f"board:{FOLDER}/usb_link_itcm.elf?host=ideal",
+                                "--bytes", "4M", "--direction", "out")
+run = document["runs"][0]
+assert run["wrong_bytes"] == 0 and run["bytes_per_s"] >= 35e6, run

@@ -67,6 +67,13 @@ Error link_failure_error(const std::string& port, const link::LinkPeer& peer) {
   return {ErrorCode::protocol, port + ": the link failed"};
 }
 
+Error measuring_device_error(const std::string& port) {
+  return {ErrorCode::protocol,
+          port +
+              ": the device speaks the measuring protocol (use `millrace serial`, or flash a link "
+              "firmware)"};
+}
+
 Error no_answer_error(const std::string& port, const link::LinkPeer& peer) {
   size_t size = 0;
   const uint8_t* foreign = peer.scanner().foreign(&size);
@@ -81,7 +88,7 @@ Error no_answer_error(const std::string& port, const link::LinkPeer& peer) {
     return {ErrorCode::timeout,
             port + ": no answer (does its firmware speak the link protocol? see docs/link.md)"};
   } else if (size >= 4 && std::memcmp(foreign, link::kMessageSync, 4) == 0) {
-    what = "speaks the measuring protocol (use `millrace serial`, or flash a link firmware)";
+    return measuring_device_error(port);
   } else if (is_classic(foreign, size)) {
     what = "sends the published harness's stream (use `millrace serial`, or flash a link firmware)";
   } else if (is_text(foreign, size)) {

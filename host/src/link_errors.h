@@ -13,5 +13,7 @@ namespace millrace::host {
 Error link_failure_error(const std::string& port, const link::LinkPeer& peer);
 // HELLO was not answered: names what was heard instead.
 Error no_answer_error(const std::string& port, const link::LinkPeer& peer);
+// The device speaks spec/stream.md.
+Error measuring_device_error(const std::string& port);
 
 }  // namespace millrace::host

@@ -11,6 +11,8 @@
 #include <vector>
 
 #include "link_errors.h"
+#include "millrace/link/classic_stream.h"
+#include "millrace/link/control_message.h"
 #include "millrace/link/link_peer.h"
 
 namespace millrace::host {
@@ -31,6 +33,7 @@ constexpr int64_t kBlockedWaitNs = 200'000;
 // just then, the device asks with a probe.
 constexpr int64_t kFastBurstBytes = 131072;
 constexpr int64_t kFastBurstNs = 6'000'000;
+constexpr int64_t kProbeNs = 500'000'000;
 constexpr int64_t kByeNs = 100'000'000;
 
 }  // namespace
@@ -45,6 +48,8 @@ struct LinkSession::State {
   Status check() const;
   bool send();
   bool anything_to_read();
+  bool room_for_refused() const;
+  bool is_measuring_device();
   void note_read(size_t size);
   LinkItem peek(uint8_t stream);
   uint64_t now_us() { return static_cast<uint64_t>(endpoint.clock().now_ns() / 1000); }
@@ -67,8 +72,9 @@ struct LinkSession::State {
   int64_t longest_reconnect_ns = 0;
   int64_t burst_start_ns = 0;
   int64_t burst_bytes = 0;
-  int64_t burst_ns = 0;  // that the last kFastBurstBytes took; 0: unknown
-  bool blocked = false;  // the port did not take everything
+  int64_t burst_ns = 0;                      // that the last kFastBurstBytes took; 0: unknown
+  bool blocked = false;                      // the port did not take everything
+  std::array<bool, kLinkStreams> refused{};  // a writer that wait() has not told of room yet
   std::optional<Error> failed;
 };
 
@@ -223,6 +229,38 @@ bool LinkSession::State::anything_to_read() {
   return false;
 }
 
+bool LinkSession::State::room_for_refused() const {
+  for (uint8_t stream = 0; stream < kLinkStreams; ++stream) {
+    if (refused[stream] && senders[stream]->free_bytes() > 0) return true;
+  }
+  return false;
+}
+
+// A device of spec/stream.md says nothing until it is asked in its own protocol.
+bool LinkSession::State::is_measuring_device() {
+  uint8_t probe[link::kProbeBytes];
+  link::encode_probe(probe);
+  const int64_t deadline = endpoint.clock().now_ns() + kProbeNs;
+  if (transport == nullptr || transport->write(probe, deadline).size < sizeof(probe)) return false;
+  std::array<uint8_t, link::kMaxMessage> answer;
+  size_t size = 0;
+  link::Message message;
+  while (size < answer.size()) {
+    const IoResult read = transport->read(std::span(answer).subspan(size), deadline);
+    if (read.kind != IoKind::done) return false;
+    size += read.size;
+    switch (link::parse_message(answer.data(), size, &message)) {
+      case link::ParseStatus::complete:
+        return message.type == link::MessageType::hello;
+      case link::ParseStatus::need_more:
+        break;
+      case link::ParseStatus::not_one:
+        return false;
+    }
+  }
+  return false;
+}
+
 LinkItem LinkSession::State::peek(uint8_t stream) {
   LinkItem item;
   if (stream >= kLinkStreams) return item;
@@ -265,7 +303,12 @@ Result<std::unique_ptr<LinkSession>> LinkSession::open(Endpoint& endpoint,
                                                        const LinkSettings& settings) {
   auto state = std::make_unique<State>(endpoint, settings);
   if (Status status = state->open_port(); !status) return status.error();
-  if (Status status = state->connect(); !status) return status.error();
+  if (Status status = state->connect(); !status) {
+    if (status.error().code == ErrorCode::timeout && state->is_measuring_device()) {
+      return measuring_device_error(endpoint.name());
+    }
+    return status.error();
+  }
   for (uint8_t stream = 0; settings.resume && stream < kLinkStreams; ++stream) {
     const uint64_t kept = state->receivers[stream]->offset();
     const uint64_t taken = settings.resume->taken[stream];
@@ -284,6 +327,8 @@ LinkSession::~LinkSession() = default;
 Status LinkSession::wait(int64_t deadline_ns) {
   State& s = *state_;
   if (s.failed) return *s.failed;
+  // Made by a wait() that returned for something to read.
+  if (s.room_for_refused()) deadline_ns = 0;
   do {
     Status status = s.step(deadline_ns);
     if (status) status = s.check();
@@ -298,7 +343,12 @@ Status LinkSession::wait(int64_t deadline_ns) {
       s.failed = no_answer_error(s.endpoint.name(), *s.peer);
       return *s.failed;
     }
-  } while (!s.anything_to_read() && s.endpoint.clock().now_ns() < deadline_ns);
+  } while (!s.anything_to_read() && !s.room_for_refused() &&
+           s.endpoint.clock().now_ns() < deadline_ns);
+  // Said once: who does not write again must not keep the others from waiting.
+  for (uint8_t stream = 0; stream < kLinkStreams; ++stream) {
+    if (s.senders[stream]->free_bytes() > 0) s.refused[stream] = false;
+  }
   return {};
 }
 
@@ -310,7 +360,9 @@ void LinkSession::consume(uint8_t stream, size_t size) {
 
 size_t LinkSession::write(uint8_t stream, std::span<const uint8_t> data) {
   if (stream >= kLinkStreams) return 0;
-  return state_->senders[stream]->write(data.data(), data.size(), state_->now_us());
+  const size_t taken = state_->senders[stream]->write(data.data(), data.size(), state_->now_us());
+  state_->refused[stream] = taken < data.size();
+  return taken;
 }
 
 void LinkSession::end_of_message(uint8_t stream) {
@@ -318,7 +370,10 @@ void LinkSession::end_of_message(uint8_t stream) {
 }
 
 bool LinkSession::end(uint8_t stream) {
-  return stream < kLinkStreams && state_->senders[stream]->end();
+  if (stream >= kLinkStreams) return false;
+  const bool ended = state_->senders[stream]->end();
+  state_->refused[stream] = !ended;
+  return ended;
 }
 
 bool LinkSession::drained(uint8_t stream) const {

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "dialogue.h"
+#include "millrace/host/usb_ceiling.h"
 #include "millrace/link/classic_stream.h"
 #include "stream_session.h"
 #include "verdict_rules.h"
@@ -467,12 +468,8 @@ void Run::figures() {
   if (speed_mbit == 0 && result_.port.is_usb && result_.hello) {
     speed_mbit = result_.hello->usb_speed_mbit;
   }
-  if (speed_mbit == 480) {
-    result_.ceiling_bytes_per_s = 13.0 * 512 * 8000;  // 13 bulk packets a microframe of 125 us
-    result_.packets_per_microframe = result_.bytes_per_s / 512 / 8000;
-  } else if (speed_mbit == 12) {
-    result_.ceiling_bytes_per_s = 19.0 * 64 * 1000;  // 19 bulk packets a frame of 1 ms
-  }
+  result_.ceiling_bytes_per_s = usb_ceiling_bytes_per_s(speed_mbit);
+  if (speed_mbit == 480) result_.packets_per_microframe = result_.bytes_per_s / 512 / 8000;
   result_.bridge_buffer_bytes = static_cast<uint64_t>(
       static_cast<double>(result_.reads.longest_silence_ns) * 1e-9 * result_.bytes_per_s);
 }

@@ -94,8 +94,9 @@ class LinkSession {
   LinkSession(const LinkSession&) = delete;
   LinkSession& operator=(const LinkSession&) = delete;
 
-  // Moves bytes until something is there to peek() at, or `deadline_ns` of clock(). Errors: gone
-  // (not back in time, or restarted: its session died with it), protocol, interrupted, io.
+  // Moves bytes until something is there to peek() at, there is room for a write() or end() that
+  // was refused (said once a refusal), or `deadline_ns` of clock(). Errors: gone (not back in time,
+  // or restarted: its session died with it), protocol, interrupted, io.
   Status wait(int64_t deadline_ns);
 
   LinkItem peek(uint8_t stream);
