@@ -3,6 +3,7 @@
 
 #include <fmt/core.h>
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "cli/command_line.h"
@@ -64,8 +65,8 @@ std::string wire_line(const LinkRun& run) {
   }
   const double bytes = static_cast<double>(run.bytes);
   return fmt::format("on the wire {}, acknowledgements {}",
-                     plural(static_cast<uint64_t>(run.wire_ratio() * bytes + 0.5), "byte"),
-                     plural(static_cast<uint64_t>(run.ack_ratio() * bytes + 0.5), "byte"));
+                     plural(static_cast<uint64_t>(std::llround(run.wire_ratio() * bytes)), "byte"),
+                     plural(static_cast<uint64_t>(std::llround(run.ack_ratio() * bytes)), "byte"));
 }
 
 }  // namespace

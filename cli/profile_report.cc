@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "cli/print.h"
 #include "cli/table.h"
@@ -65,7 +66,7 @@ std::string interval(const Profile& profile, uint64_t weight) {
 
 std::string cycles(const Profile& profile, uint64_t weight) {
   const auto count = profile.cycles_of(weight);
-  return count ? grouped(static_cast<uint64_t>(*count + 0.5)) : "-";
+  return count ? grouped(static_cast<uint64_t>(std::llround(*count))) : "-";
 }
 
 std::string stall(const Profile& profile, const profile::Weight& weight) {
@@ -230,7 +231,7 @@ std::string profile_report(const Profile& profile, size_t top) {
     busy += " of the run";
     if (profile.cycles_per_event) {
       busy += fmt::format(", {} cycles per event",
-                          grouped(static_cast<uint64_t>(*profile.cycles_per_event + 0.5)));
+                          grouped(static_cast<uint64_t>(std::llround(*profile.cycles_per_event))));
     }
     if (profile.has_stall) {
       busy += fmt::format("; {} % of it waited for memory", percent(profile.share(profile.stall)));
@@ -273,9 +274,10 @@ std::string diff_report(const profile::ProfileDiff& diff, size_t top) {
       row("busy", fmt::format("{} % -> {} %", percent(diff.busy_before), percent(diff.busy_after)));
   const bool has_cycles = diff.cycles_before && diff.cycles_after;
   if (has_cycles) {
-    out += row("cycles", fmt::format("{} -> {} per event",
-                                     grouped(static_cast<uint64_t>(*diff.cycles_before + 0.5)),
-                                     grouped(static_cast<uint64_t>(*diff.cycles_after + 0.5))));
+    out += row("cycles",
+               fmt::format("{} -> {} per event",
+                           grouped(static_cast<uint64_t>(std::llround(*diff.cycles_before))),
+                           grouped(static_cast<uint64_t>(std::llround(*diff.cycles_after)))));
   }
   Table table(
       {"<function", "<memory", has_cycles ? "cycles before" : "% before", "after", "change", "<"});
@@ -283,15 +285,16 @@ std::string diff_report(const profile::ProfileDiff& diff, size_t top) {
     const profile::DiffRow& one = diff.functions[i];
     const std::string before = one.memory_before.empty() ? "-" : one.memory_before;
     const std::string after = one.memory_after.empty() ? "-" : one.memory_after;
+    const std::string memory = before == after ? before : fmt::format("{} -> {}", before, after);
     const auto figure = [&](double share, const std::optional<double>& count) {
-      return has_cycles ? grouped(static_cast<uint64_t>(*count + 0.5)) : percent(share);
+      return has_cycles ? grouped(static_cast<uint64_t>(std::llround(*count))) : percent(share);
     };
-    table.add(
-        {short_name(one.name, kFunctionWidth), before == after ? before : before + " -> " + after,
-         figure(one.share_before, one.cycles_before), figure(one.share_after, one.cycles_after),
-         has_cycles ? fmt::format("{:+.0f}", one.change())
-                    : fmt::format("{:+.1f}", one.change() * 100),
-         one.is_significant ? "*" : ""});
+    table.add({short_name(one.name, kFunctionWidth), memory,
+               figure(one.share_before, one.cycles_before),
+               figure(one.share_after, one.cycles_after),
+               has_cycles ? fmt::format("{:+.0f}", one.change())
+                          : fmt::format("{:+.1f}", one.change() * 100),
+               one.is_significant ? "*" : ""});
   }
   return out + '\n' + table.text();
 }

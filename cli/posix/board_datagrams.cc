@@ -49,7 +49,7 @@ class BoardDatagrams final : public udp::DatagramPort {
     host_->set_on_echo([this](const board::EchoArrival& a) {
       if (a.id == kPingId) ++pongs_;
     });
-    if (const Status addressed = choose_addresses(network); !addressed) return addressed;
+    if (Status addressed = choose_addresses(network); !addressed) return addressed;
     const auto is_known = [this] { return host_->neighbour(device_.address).has_value(); };
     host_->ping(device_.address, kPingId, 0, {});
     if (!run_until(kArpNs, is_known)) {

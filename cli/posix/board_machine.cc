@@ -79,7 +79,7 @@ Status check_captures_apart(const std::string& image, const Options& options) {
 Status open_captures(const Options& options, BusCaptures* captures) {
   if (!options.pcap.empty()) {
     captures->urbs = std::make_unique<OutputStream>();
-    const Status opened = captures->urbs->open("pcap=", options.pcap);
+    Status opened = captures->urbs->open("pcap=", options.pcap);
     if (!opened) return opened;
   }
   if (options.pcap_packets.empty()) return Status();

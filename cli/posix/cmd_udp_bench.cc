@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <random>
+#include <utility>
 
 #include "cli/commands.h"
 #include "cli/exit_code.h"
@@ -62,7 +63,9 @@ ValueParser decimal_into(double* target, double max, const char* example) {
 
 Status check(const Options& o) {
   const LadderSettings& l = o.ladder;
-  const auto usage = [](std::string text) { return Status(Error{ErrorCode::usage, text}); };
+  const auto usage = [](std::string text) {
+    return Status(Error{ErrorCode::usage, std::move(text)});
+  };
   for (const uint32_t bytes : o.sizes) {
     if (bytes < udp::kLeastPayload || bytes > udp::kMostPayload) {
       return usage(
@@ -224,7 +227,7 @@ void add_ladder_options(Command& command, Options* o) {
   command.option("--lossless", "PERCENT", "Answered by a step that counts as lossless (99)",
                  ValueKind::text, [&l](const std::string& text) {
                    double percent = 0;
-                   const Status status = decimal_into(&percent, 100, "99")(text);
+                   Status status = decimal_into(&percent, 100, "99")(text);
                    l.lossless_share = percent / 100;
                    return status;
                  });
@@ -241,7 +244,7 @@ void add_search_options(Command& command, Options* o) {
   command.option("--pdr-loss", "PERCENT", "Loss that a PDR allows (0.1)", ValueKind::text,
                  [&l](const std::string& text) {
                    double percent = 0;
-                   const Status status = decimal_into(&percent, 99, "0.1")(text);
+                   Status status = decimal_into(&percent, 99, "0.1")(text);
                    l.pdr_loss = percent / 100;
                    return status;
                  });

@@ -31,9 +31,9 @@ struct DoctorReport {
   bool would_spoil() const;
 };
 
-// `path` as list_ports() gives it, or its last part; empty: checks the machine and every USB serial port found.
-// Errors: not_a_port (Linux) when `path` is there and is no serial port; one that is absent is a
-// finding.
+// `path` as list_ports() gives it, or its last part; empty: checks the machine and every USB serial
+// port found. Errors: not_a_port (Linux) when `path` is there and is no serial port; one that is
+// absent is a finding.
 Result<std::vector<DoctorReport>> examine(const std::string& path, const std::string& root = "");
 
 // The processes (other than this one) that hold `path` open: `pid 812 (ModemManager)`.

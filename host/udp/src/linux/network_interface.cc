@@ -63,7 +63,8 @@ std::string interface_of(const sockaddr_storage& local) {
   const AddressBytes ours = bytes_of(reinterpret_cast<const sockaddr*>(&local));
   return find_interface(local, [&](const ifaddrs& each) {
     const AddressBytes its = bytes_of(each.ifa_addr);
-    return its.size == ours.size && std::memcmp(its.data, ours.data, its.size) == 0;
+    return its.size == ours.size && its.size != 0 &&
+           std::memcmp(its.data, ours.data, its.size) == 0;
   });
 }
 
@@ -71,10 +72,12 @@ bool is_on_link(const sockaddr_storage& target) {
   const AddressBytes wanted = bytes_of(reinterpret_cast<const sockaddr*>(&target));
   return !find_interface(target, [&](const ifaddrs& each) {
             const AddressBytes its = bytes_of(each.ifa_addr), mask = bytes_of(each.ifa_netmask);
-            for (size_t i = 0; i < wanted.size && mask.size == wanted.size; ++i) {
+            if (wanted.size == 0 || its.size != wanted.size || mask.size != wanted.size)
+              return false;
+            for (size_t i = 0; i < wanted.size; ++i) {
               if (((its.data[i] ^ wanted.data[i]) & mask.data[i]) != 0) return false;
             }
-            return mask.size == wanted.size;
+            return true;
           }).empty();
 }
 

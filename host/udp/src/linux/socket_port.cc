@@ -115,7 +115,7 @@ class SocketPort final : public DatagramPort {
     if (fd_ < 0) return failure("socket", errno);
     set_options();
     if (::connect(fd_, target_.get(), target_.size) != 0) return unreachable(errno);
-    if (const Status fits = check_mtu(); !fits) return fits;
+    if (Status fits = check_mtu(); !fits) return fits;
     is_segmented_ = !options_.allow_fragments;
     return options_.probe_ms == 0 ? Status() : probe();
   }
