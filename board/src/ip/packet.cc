@@ -104,7 +104,7 @@ std::optional<Arp> parse_arp(std::span<const uint8_t> b) {
 
 Ipv4Status parse_ipv4_packet(std::span<const uint8_t> b, Ipv4Packet* packet) {
   if (b.size() < kIpv4HeaderBytes) return Ipv4Status::malformed;
-  const size_t header = (b[0] & 15u) * 4, total = load_be16(&b[2]);
+  const size_t header = size_t{b[0] & 15u} * 4, total = load_be16(&b[2]);
   if (b[0] >> 4 != 4 || header < kIpv4HeaderBytes || total < header || total > b.size()) {
     return Ipv4Status::malformed;
   }

@@ -116,7 +116,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   bench.usb.plug_in();
   bench.run(25'000);
   while (rest.size() >= 2) {
-    const size_t bytes = std::min<size_t>(rest[1] * 2u, rest.size() - 2);
+    const size_t bytes = std::min<size_t>(size_t{rest[1]} * 2, rest.size() - 2);
     bench.step(rest[0], rest.subspan(2, bytes));
     rest = rest.subspan(2 + bytes);
     bench.run(150);

@@ -272,7 +272,7 @@ void Bench::host_action(Input& input) {
 void Bench::serial_action(Input& input) {
   static std::array<uint8_t, 4096> bytes{};
   const uint32_t what = input.take(1);
-  const std::span<uint8_t> part(bytes.data(), (what >> 3) * 128);
+  const std::span<uint8_t> part(bytes.data(), size_t{what >> 3} * 128);
   switch (what % 8) {
     case 0:
       return serial_->open();
