@@ -18,7 +18,6 @@ namespace {
 using host::Result;
 
 constexpr size_t kMaxDevices = 256;
-constexpr uint64_t kRecordsBetweenQuestions = 4096;
 constexpr int64_t kBackwardsNs = 1'000'000;
 // A capture can claim any time. Between these (1896 and 2116) differences do not overflow.
 constexpr int64_t kEarliestNs = -(int64_t{1} << 61), kLatestNs = int64_t{1} << 62;
@@ -50,16 +49,12 @@ class Analyser final : public PacketSink {
   void run(CaptureReader& reader) {
     CaptureRecord record;
     uint64_t dropped = 0;
-    for (uint64_t count = 1; reader.next(&record); ++count) {
+    while (reader.next(&record)) {
       record.time_ns = std::clamp(record.time_ns, kEarliestNs, kLatestNs);
       take(record);
       if (reader.dropped() != dropped) {
         dropped = reader.dropped();
         for (auto& [key, device] : devices_) device->lost();
-      }
-      if (count % kRecordsBetweenQuestions == 0 && options_.keep_going && !options_.keep_going()) {
-        analysis_->error = host::Error{host::ErrorCode::interrupted, "interrupted"};
-        break;
       }
     }
     analysis_->format = reader.format();

@@ -30,8 +30,7 @@ struct AnalysisOptions {
   std::optional<uint8_t> out_endpoint, in_endpoint;  // pairs of these alone
   int64_t timeout_ns = 1'000'000'000;                // a reply that comes later is none
   std::function<void(const Pair&)> on_pair;          // each, as it is found
-  std::function<bool()>
-      keep_going;  // asked before each read and every few thousand records; null: to the end
+  std::function<bool()> keep_going;                  // asked before each read; null: to the end
 };
 
 struct DeviceAnalysis {
