@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "millrace/placement/call_graph.h"
+#include "millrace/profile/call_graph.h"
 #include "millrace/profile/elf_index.h"
 
 namespace millrace::placement {
@@ -38,7 +38,7 @@ struct BootClosure {
 // table's reset handler, and stops at the first function that starts the program proper (main,
 // __libc_init_array, z_cstart, setup, `copy_end`), or behind the last call of a copy routine that
 // is known by name (z_data_copy, memory_copy, ...).
-BootClosure find_boot_closure(const profile::ElfIndex& index, const CallGraph& graph,
+BootClosure find_boot_closure(const profile::ElfIndex& index, const profile::CallGraph& graph,
                               const BootOptions& options);
 
 // Handlers of the vector table but for the reset handler; `fault`s and default handlers that many

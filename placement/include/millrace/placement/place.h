@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "millrace/placement/boot.h"
-#include "millrace/placement/call_graph.h"
 #include "millrace/placement/list.h"
 #include "millrace/placement/units.h"
 #include "millrace/profile/samples.h"
