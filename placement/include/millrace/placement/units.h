@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -35,6 +36,7 @@ struct Units {
   std::vector<Unit> units;            // sorted by address; none overlap
   std::vector<uint32_t> of_function;  // by function: index of its unit; kNone: a veneer, no unit
   std::vector<uint32_t> of_object;    // by object
+  std::set<std::string> ambiguous;    // names, without clone suffixes, of units in several files
   bool is_from_map = false;
 };
 
