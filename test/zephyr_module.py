@@ -130,7 +130,7 @@ def check_cmake(scratch):
                 assert not calls.exists(), calls.read_text()
                 continue
             text = calls.read_text()
-            assert "zephyr_ld_options -Wl,--build-id=sha1" in text and "ROM_SECTIONS" in text, text
+            assert "zephyr_ld_options -Wl,--build-id=sha1" in text and "SECTIONS" in text, text
             itcm = re.search(r"ITCM_SECTION (\S+)", text)[1]
             assert "*libkernel.a:*(.text .text.*)" in pathlib.Path(itcm).read_text()
 
