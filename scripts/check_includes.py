@@ -28,7 +28,7 @@ ARROWS = {
     "board/src/cpu": ["core/", "memory/"],
     "board/src/devices": ["core/"],
     "board/src/usb": ["core/", "memory/", "devices/", "millrace/board/", "millrace/link/"],
-    "board/src/ip": ["millrace/board/"],
+    "board/src/ip": ["millrace/board/", "millrace/link/"],
     "board/src/image": ["core/", "memory/", "millrace/board/"],
     "board/src/trace": ["core/", "millrace/board/"],
     "board/src/board": ["core/", "memory/", "cpu/", "devices/", "usb/", "ip/",
