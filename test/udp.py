@@ -60,6 +60,9 @@ fails("udp", "bench", "board:/nowhere.elf", expect=2, says="/nowhere.elf")
 fails("udp", "bench", "board:x.elf", "--size", "1473", expect=2, says="1472 at most")
 fails("udp", "echo", "--address", "nowhere", expect=2, says="is no address")
 fails("udp", "echo", "--address", "192.0.2.77", expect=2, says="an address of this machine?")
+fails("udp", "counters", target, expect=3, says="tells no counters on port 4243")
+fails("udp", "counters", "1.2.3.4:0", expect=2, says="write ADDRESS")
+fails("udp", "counters", "127.0.0.1", "--device-address", "1.2.3.4", expect=2, says="are for board:")
 fails("udp", "doctor", "usb:1", expect=2, says="usb:VID:PID")
 
 # Networks as they should not be, in a namespace of the test.

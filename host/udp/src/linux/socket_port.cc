@@ -169,7 +169,8 @@ class SocketPort final : public DatagramPort {
     return drops;
   }
 
-  std::vector<uint8_t> ask(uint16_t port, std::span<const uint8_t> request) override {
+  std::vector<uint8_t> ask(uint16_t port, std::span<const uint8_t> request,
+                           int64_t patience_ns) override {
     Address to = target_;
     // The port is at the same place in both families.
     reinterpret_cast<sockaddr_in*>(&to.storage)->sin_port = htons(port);
@@ -178,7 +179,7 @@ class SocketPort final : public DatagramPort {
     std::vector<uint8_t> answer(2048);
     ssize_t got = -1;
     if (::connect(fd, to.get(), to.size) == 0) {
-      for (int attempt = 0; attempt < 2 && got < 0; ++attempt) {
+      for (int64_t waited = 0; waited < patience_ns && got < 0; waited += kAskMs * 1'000'000) {
         if (::send(fd, request.data(), request.size(), 0) < 0) break;
         pollfd ready{fd, POLLIN, 0};
         if (::poll(&ready, 1, kAskMs) > 0) {

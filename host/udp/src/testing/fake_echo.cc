@@ -72,7 +72,8 @@ size_t FakeEchoPort::receive(int64_t deadline_ns, const std::function<void(const
   return count;
 }
 
-std::vector<uint8_t> FakeEchoPort::ask(uint16_t port, std::span<const uint8_t> request) {
+std::vector<uint8_t> FakeEchoPort::ask(uint16_t port, std::span<const uint8_t> request,
+                                       int64_t /*patience_ns*/) {
   uint32_t tag = 0;
   if (!fake_.has_counters || port != link::kEchoCountersPort) return {};
   if (!link::decode_counters_request(request.data(), request.size(), &tag)) return {};

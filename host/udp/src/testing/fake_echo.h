@@ -39,7 +39,8 @@ class FakeEchoPort final : public DatagramPort, private host::Clock {
   std::optional<host::Error> trouble() override;
   HostDrops host_drops() override { return drops_; }
   PingCount ping(uint32_t count) override { return {count, count, {}}; }
-  std::vector<uint8_t> ask(uint16_t port, std::span<const uint8_t> request) override;
+  std::vector<uint8_t> ask(uint16_t port, std::span<const uint8_t> request,
+                           int64_t patience_ns) override;
   std::optional<TransferCounts> transfers() override { return transfers_; }
   const PortInfo& info() const override { return info_; }
 
