@@ -93,7 +93,7 @@ def measure(options, row):
         sys.exit(f"udp_table: {row.name()}: the device does not tell its counters")
     if counted["lost_inside"] or counted["lost_behind"]:
         sys.exit(f"udp_table: {row.name()} lost requests that it had received: {counted}")
-    return {"row": row.name(), "published": row.published,
+    return {"row": row.name(), "first_per_s": options.width, "published": row.published,
             "peak_per_s": ladder["peak_per_s"]["mean"],
             "lossless_per_s": ladder["lossless"]["rate_per_s"],
             "is_host_limited": any(not step["is_valid"] for each in ladder["passes"]
@@ -109,8 +109,10 @@ def show(figure, form=",.0f"):
 def line(found, top):
     # Where even the last step was answered the ladder is too short to know the peak.
     peak = found["peak_per_s"]
+    lossless = (show(found["lossless_per_s"]) if found["lossless_per_s"]
+                else f"< {found['first_per_s']:,}")
     text = (">= " if found["lossless_per_s"] == top else "") + show(peak)
-    return (f"{found['row']:28} {text:>10} {show(found['lossless_per_s']):>9} "
+    return (f"{found['row']:28} {text:>10} {lossless:>9} "
             f"{show(found['turnaround_us'], ',.1f'):>9}   {show(found['published_peak_per_s']):>7} "
             f"{show(found['published_turnaround_us']):>7}  {found['published']}")
 

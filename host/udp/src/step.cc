@@ -27,7 +27,7 @@ namespace millrace::udp {
 namespace {
 
 constexpr int64_t kSliceNs = 20'000'000;  // between two looks at keep_going()
-constexpr int64_t kQuietNs = 50'000'000, kMostDrainNs = 2'000'000'000;
+constexpr int64_t kQuietNs = 50'000'000, kMostDrainNs = 5'000'000'000;
 constexpr std::chrono::microseconds kGather(500);
 constexpr int64_t kLeadNs = 1'000'000;  // until the first request: the thread has started then
 
@@ -75,18 +75,21 @@ class Step {
   }
 
   // Waits for replies; longer while they still come, since a queue that empties into the next step
-  // would spoil it.
+  // would spoil it. They may come by the transfer: a slow device that puts 64 into one is quiet for
+  // as long as those take it.
   void settle(ReplyBook& book, uint64_t sent) {
     const int64_t begin = port_.clock().now_ns();
     const int64_t until = begin + result_.plan.settle_ns;
-    int64_t last = begin;
+    int64_t last = book.last_ns() < 0 ? begin : book.last_ns(), quiet_ns = kQuietNs;
     const auto take = [&book](const Arrival& arrival) { book.take(arrival); };
     while (book.replies() < sent && goes_on()) {
       const int64_t now = port_.clock().now_ns();
-      const bool is_quiet = now - last >= kQuietNs || now - until >= kMostDrainNs;
+      const bool is_quiet = now - last >= quiet_ns || now - until >= kMostDrainNs;
       if (now >= until && is_quiet) return;
       if (port_.receive(now + std::min(kSliceNs, kQuietNs), take) != 0) {
-        last = port_.clock().now_ns();
+        const int64_t came = port_.clock().now_ns();
+        quiet_ns = std::max(quiet_ns, 2 * (came - last));
+        last = came;
       }
     }
   }

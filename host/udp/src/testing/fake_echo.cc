@@ -51,6 +51,13 @@ void FakeEchoPort::request(std::span<const uint8_t> bytes) {
     return;
   }
   if (is_nth(replies_, fake_.duplicate_every)) under_way_.emplace(arrival + 1, reply);
+  if (fake_.replies_at_once > 1) {
+    held_.push_back(std::move(reply));
+    if (held_.size() < fake_.replies_at_once) return;
+    for (std::vector<uint8_t>& each : held_) under_way_.emplace(arrival, std::move(each));
+    held_.clear();
+    return;
+  }
   under_way_.emplace(arrival, std::move(reply));
 }
 
