@@ -147,7 +147,7 @@ int run(Options& options, const Invocation& invocation) {
     };
     const Result<LadderResult> result = udp::run_ladder(make, options.ladder, session, hooks);
     if (!result) {
-      code = worse(code, fail(result.error()));
+      code = interrupted() ? int{kInterrupted} : worse(code, fail(result.error()));
       break;
     }
     write_now(out, ladder_report(*result, colour));

@@ -14,6 +14,7 @@ using host::Result;
 namespace {
 
 constexpr uint32_t kMostTrials = 64;
+constexpr int kMostReads = 1000;  // of replies that are behind the last step
 // Most servers have no counters. One that has may be full of requests when it is asked again.
 constexpr int64_t kFirstPatienceNs = 600'000'000, kLastPatienceNs = 5'000'000'000;
 constexpr double kNotRecovered = 0.9;  // lost requests in the last tenth of the step
@@ -60,6 +61,7 @@ class Ladder {
 
   void finish_port() {
     if (port_ == nullptr) return;
+    if (!result_.trouble) result_.trouble = port_->trouble();  // of the last step
     const host::Status finished = port_->finish();
     if (!finished && !result_.trouble) result_.trouble = finished.error();
     port_.reset();
@@ -85,7 +87,7 @@ class Ladder {
         ++counted_.received;
       }
     };
-    while (port_->receive(0, take) != 0) {
+    for (int i = 0; i < kMostReads && port_->receive(0, take) != 0; ++i) {
     }
   }
 

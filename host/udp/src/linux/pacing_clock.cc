@@ -3,8 +3,7 @@
 // a millisecond on a virtual machine whose processors the hypervisor takes away when they are idle:
 // with a fixed 40 us, 1 % of the requests of a 1,000/s step left there 970 us off their time, and
 // 13 us with sockperf, which always spins. So a thread learns: a sleep that was later than the
-// margin widens it at once, the others narrow it by 0.2 %, so that less than one in a hundred is
-// late.
+// margin widens it at once, the others narrow it by 0.05 %, so that few in a thousand are late.
 #include "pacing_clock.h"
 
 #include <sys/prctl.h>
@@ -17,7 +16,7 @@ namespace millrace::udp {
 namespace {
 
 constexpr int64_t kLeastSpinNs = 20'000, kMostSpinNs = 3'000'000;
-constexpr int64_t kNarrow = 500;  // by a 500th
+constexpr int64_t kNarrow = 2000;  // by a 2,000th
 
 class PacingClock final : public host::Clock {
  public:

@@ -222,6 +222,25 @@ class SocketPort final : public DatagramPort {
                         denied ? " (a firewall, or a broadcast address?)" : "")};
   }
 
+  // It has echoed, and then this.
+  Error gone(int number) const {
+    switch (number) {
+      case ECONNREFUSED:
+        return {ErrorCode::gone,
+                fmt::format("{}: went away: refused, what echoed there has ended (start it again)",
+                            where())};
+      case ENETUNREACH:
+      case ENETDOWN:
+      case ENODEV:
+      case EHOSTUNREACH:
+        return {ErrorCode::gone,
+                fmt::format("{}: went away: {} (unplugged, or its interface was set down?)",
+                            where(), std::strerror(number))};
+      default:
+        return failure("send", number);
+    }
+  }
+
   Error unreachable(int number) const {
     switch (number) {
       case ECONNREFUSED:
@@ -253,7 +272,7 @@ class SocketPort final : public DatagramPort {
   void note(int number) {
     if (number == EINTR || number == EAGAIN) return;
     const std::lock_guard lock(mutex_);
-    if (!trouble_) trouble_ = unreachable(number);
+    if (!trouble_) trouble_ = has_answered_ ? gone(number) : unreachable(number);
   }
 
   // As few large ones; the kernel cuts them. How many of the first `count` left so.
@@ -298,7 +317,10 @@ class SocketPort final : public DatagramPort {
   void set_options() {
     const int on = 1;
     const int asked = static_cast<int>(options_.receive_buffer);
-    ::setsockopt(fd_, SOL_SOCKET, SO_RCVBUF, &asked, sizeof asked);
+    // The first needs CAP_NET_ADMIN, and then has no limit.
+    if (::setsockopt(fd_, SOL_SOCKET, SO_RCVBUFFORCE, &asked, sizeof asked) != 0) {
+      ::setsockopt(fd_, SOL_SOCKET, SO_RCVBUF, &asked, sizeof asked);
+    }
     int granted = 0;
     socklen_t size = sizeof granted;
     ::getsockopt(fd_, SOL_SOCKET, SO_RCVBUF, &granted, &size);
@@ -358,6 +380,7 @@ class SocketPort final : public DatagramPort {
         });
       }
       if (const std::optional<Error> error = trouble()) return *error;
+      has_answered_ = is_answered;
       if (is_answered) return Status();
     }
     return Error{ErrorCode::not_found,
@@ -435,6 +458,7 @@ class SocketPort final : public DatagramPort {
   alignas(cmsghdr) std::array<std::array<uint8_t, kControl>, kBatch> control_{};
   uint64_t overflow_ = 0;
   bool is_segmented_ = true;
+  bool has_answered_ = false;  // the probe
   std::mutex mutex_;
   std::optional<Error> trouble_;
 };
