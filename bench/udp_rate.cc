@@ -227,6 +227,7 @@ pid_t start_server(Stamps* stamps) {
 }
 
 int run(int argc, char** argv) {
+  std::setvbuf(stdout, nullptr, _IOLBF, 0);
   int rounds = 5;
   double seconds = 1;
   bool check = false, has_peak = true;

@@ -148,6 +148,15 @@ TEST(Step, AnOverflownSocketIsTheHosts) {
   EXPECT_EQ(r.fault, HostFault::socket_overflow);
 }
 
+TEST(Step, RepliesThatTheInterfaceDroppedAreTheHosts) {
+  FakeEcho fake;
+  fake.interface_drop_every = 1000;
+  const StepResult r = run(fake);
+  EXPECT_EQ(r.lost(), 2u);
+  EXPECT_EQ(r.drops.interface_rx, 2u);
+  EXPECT_EQ(r.fault, HostFault::interface_drops);
+}
+
 TEST(Step, SlowSendCallsAreTheHosts) {
   FakeEcho fake;
   fake.send_ns = 110'000;  // for one each 100 us

@@ -81,9 +81,9 @@ bool is_on_link(const sockaddr_storage& target) {
           }).empty();
 }
 
-HostDrops interface_drops(const std::string& name) {
+HostDrops interface_drops(const std::string& name, const std::string& sys) {
   if (name.empty()) return {};
-  const std::string folder = "/sys/class/net/" + name + "/statistics/";
+  const std::string folder = sys + "/class/net/" + name + "/statistics/";
   const auto read = [&folder](const char* counter) { return number_in(folder + counter); };
   return {0, read("rx_dropped") + read("rx_missed_errors") + read("rx_fifo_errors"),
           read("tx_dropped") + read("tx_errors")};

@@ -11,6 +11,7 @@
 #include <arpa/inet.h>
 #include <fmt/core.h>
 #include <linux/errqueue.h>
+#include <linux/sock_diag.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/udp.h>
@@ -117,6 +118,7 @@ class SocketPort final : public DatagramPort {
     if (::connect(fd_, target_.get(), target_.size) != 0) return unreachable(errno);
     if (Status fits = check_mtu(); !fits) return fits;
     is_segmented_ = !options_.allow_fragments;
+    learn_to_wake();
     return options_.probe_ms == 0 ? Status() : probe();
   }
 
@@ -165,6 +167,13 @@ class SocketPort final : public DatagramPort {
 
   HostDrops host_drops() override {
     HostDrops drops = interface_drops(info_.interface);
+    // SO_RXQ_OVFL tells with a datagram how many were lost before it: of the last ones only this
+    // knows (Linux 4.12).
+    std::array<uint32_t, SK_MEMINFO_VARS> memory{};
+    socklen_t size = sizeof memory;
+    const bool is_known = ::getsockopt(fd_, SOL_SOCKET, SO_MEMINFO, memory.data(), &size) == 0 &&
+                          size > SK_MEMINFO_DROPS * sizeof memory[0];
+    if (is_known) overflow_ = std::max<uint64_t>(overflow_, memory[SK_MEMINFO_DROPS]);
     drops.socket_overflow = overflow_;
     return drops;
   }

@@ -50,6 +50,10 @@ void FakeEchoPort::request(std::span<const uint8_t> bytes) {
     ++drops_.socket_overflow;
     return;
   }
+  if (is_nth(replies_, fake_.interface_drop_every)) {
+    ++drops_.interface_rx;
+    return;
+  }
   if (is_nth(replies_, fake_.duplicate_every)) under_way_.emplace(arrival + 1, reply);
   if (fake_.replies_at_once > 1) {
     held_.push_back(std::move(reply));

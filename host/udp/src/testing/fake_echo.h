@@ -24,7 +24,7 @@ struct FakeEcho {
   int64_t deaf_until_ns = 0;  // loses everything before
   // The host.
   int64_t send_ns = 0;  // that a datagram costs the caller
-  uint64_t refuse_every = 0, overflow_every = 0;
+  uint64_t refuse_every = 0, overflow_every = 0, interface_drop_every = 0;
   int64_t stall_ns = 0, stall_every_ns = 0;  // the caller sleeps so long
   int64_t dies_at_ns = 0;
   bool has_counters = false;
