@@ -141,6 +141,17 @@ TEST_F(NetworkDoctor, DropsOfAnInterfaceAreSummedAndNoneAreThereOfOthers) {
   EXPECT_EQ(interface_drops("", facts_.sys).interface_tx, 0u);
 }
 
+TEST_F(NetworkDoctor, AnAddressThatNobodyHasIsKnownByArp) {
+  write(root_ / "proc/net/arp",
+        "IP address       HW type     Flags       HW address            Mask     Device\n"
+        "192.168.7.1      0x1         0x2         06:e9:e5:00:00:01     *        usb0\n"
+        "192.168.7.9      0x1         0x0         00:00:00:00:00:00     *        usb0");
+  EXPECT_TRUE(is_nobody("192.168.7.9", facts_.proc));
+  EXPECT_FALSE(is_nobody("192.168.7.1", facts_.proc));
+  EXPECT_FALSE(is_nobody("192.168.7.2", facts_.proc));
+  EXPECT_FALSE(is_nobody("192.168.7.9", "/nowhere"));
+}
+
 TEST_F(NetworkDoctor, WhatIsNotThereIsSaid) {
   EXPECT_EQ(examine_network("usb7", facts_).error().code, host::ErrorCode::not_found);
   EXPECT_EQ(examine_network("usb:dead:beef", facts_).error().code, host::ErrorCode::not_found);

@@ -273,9 +273,23 @@ class SocketPort final : public DatagramPort {
                 fmt::format("{}: {} bytes are more than the way takes in one piece "
                             "(--allow-fragments)",
                             where(), options_.bytes)};
+      case EINVAL:
+        if (is_link_local()) {
+          return {ErrorCode::usage,
+                  fmt::format("{}: an address of a link needs its interface, such as fe80::1%usb0",
+                              where())};
+        }
+        return {ErrorCode::not_found,
+                fmt::format("{}: a route refuses it (see `ip route get {}`)", where(), numeric_)};
       default:
         return failure("send", number);
     }
+  }
+
+  bool is_link_local() const {
+    if (!target_.is_v6()) return false;
+    const auto* v6 = reinterpret_cast<const sockaddr_in6*>(&target_.storage);
+    return IN6_IS_ADDR_LINKLOCAL(&v6->sin6_addr) && v6->sin6_scope_id == 0;
   }
 
   void note(int number) {
@@ -392,11 +406,16 @@ class SocketPort final : public DatagramPort {
       has_answered_ = is_answered;
       if (is_answered) return Status();
     }
-    return Error{ErrorCode::not_found,
-                 fmt::format("{}: no echo within {} ms{} (does it answer pings? is a firewall in "
-                             "between?)",
-                             where(), options_.probe_ms,
-                             info_.description.empty() ? "" : "; it is " + info_.description)};
+    return Error{
+        ErrorCode::not_found,
+        is_nobody(numeric_)
+            ? fmt::format("{}: nobody there answers ARP (is the device on, the address its "
+                          "own?)",
+                          where())
+            : fmt::format("{}: no echo within {} ms{} (does it answer pings? is a firewall "
+                          "in between?)",
+                          where(), options_.probe_ms,
+                          info_.description.empty() ? "" : "; it is " + info_.description)};
   }
 
   void read_errors() {
