@@ -32,6 +32,7 @@ void add_serial_soak(Command parent, const Program& program);
 
 // The parts of `udp`, in posix/ only.
 void add_udp_bench(Command parent, const Program& program);
+void add_udp_counters(Command parent, const Program& program);
 void add_udp_echo(Command parent, const Program& program);
 void add_udp_doctor(Command parent, const Program& program);
 
