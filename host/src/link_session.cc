@@ -151,12 +151,16 @@ Status LinkSession::State::connect() {
 Status LinkSession::State::check() const {
   if (peer->state() == LinkState::failed) return link_failure_error(endpoint.name(), *peer);
   for (const auto& receiver : receivers) {
-    if (receiver->counters().mismatches != 0) {
-      return Error{ErrorCode::protocol,
-                   endpoint.name() +
-                       ": the device breaks the protocol: offset, sequence number and "
-                       "length of a frame contradict each other (update its firmware)"};
-    }
+    if (receiver->counters().mismatches == 0) continue;
+    return broken_protocol_error(
+        endpoint.name(), "offset, sequence number and length of a frame contradict each other");
+  }
+  for (const auto& sender : senders) {
+    if (sender->counters().bad_acks == 0) continue;
+    return broken_protocol_error(endpoint.name(), "it acknowledges what was never sent");
+  }
+  if (peer->state() == LinkState::connected && peer->counters().bad_payloads != 0) {
+    return broken_protocol_error(endpoint.name(), "a frame holds values that are not allowed");
   }
   return {};
 }
