@@ -486,6 +486,16 @@ LinkStatistics LinkSession::statistics() const {
   out.min_rtt_us = c.min_rtt_us;
   out.longest_silence_us = c.longest_silence_us;
   out.longest_reconnect_us = static_cast<double>(s.longest_reconnect_ns) / 1000;
+  for (size_t i = 0; i < device().stream_count; ++i) {
+    const link::LinkStreamEntry& entry = device().streams[i];
+    if (entry.stream != 0) continue;
+    const uint32_t ours =
+        entry.from_host ? s.settings.send_buffer_bytes : s.settings.receive_buffer_bytes;
+    (entry.from_host ? out.window_out_frames : out.window_in_frames) =
+        std::min<uint32_t>(entry.window_frames, kSlots);
+    (entry.from_host ? out.window_out_bytes : out.window_in_bytes) =
+        std::min(entry.buffer_bytes, ours);
+  }
   return out;
 }
 
