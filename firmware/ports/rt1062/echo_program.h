@@ -71,6 +71,7 @@ class EchoProgram {
     }
     const UsbBoard board = make_usb_board(identity);
     chip_ = &board.chip;
+    firmware::Sampler& sampler = make_sampler(echo_replies);
     unsigned function = 0;
     if constexpr (kFunctions.ncm) {
       static EchoEnd<NcmLink> end(add_usb_ncm(board, kFirstMacString),
@@ -86,11 +87,12 @@ class EchoProgram {
     }
     if constexpr (kFunctions.serial) {
       static UsbSerial serial = add_usb_serial(board, has_work);
-      static firmware::StreamDevice device(serial.port, firmware::StreamDeviceOptions());
+      firmware::StreamDeviceOptions options;
+      options.sampler = &sampler;
+      static firmware::StreamDevice device(serial.port, options);
       serial_ = &serial;
       stream_ = &device;
     }
-    firmware::Sampler& sampler = make_sampler(echo_replies);
     if constexpr (kFunctions.ncm) ncm_->set_sampler(sampler);
     if constexpr (kFunctions.ecm) ecm_->set_sampler(sampler);
     start_usb_board(board);

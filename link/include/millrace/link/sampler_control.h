@@ -17,6 +17,8 @@ inline constexpr size_t kSamplerReadBytes = 20;  // and 4 a word
 inline constexpr size_t kSamplerReadWords = 256;
 inline constexpr size_t kSamplerReplyBytes = kSamplerReadBytes + 4 * kSamplerReadWords;
 inline constexpr size_t kSamplerIdentityBytes = 32;
+// Words that a reply of 240 bytes holds: the payload of a control message.
+inline constexpr uint16_t kSamplerMessageWords = (240 - kSamplerReadBytes) / 4;
 
 // What a record has; the bits are those of the sample file's mode.
 inline constexpr uint8_t kSamplerPc = 0;
