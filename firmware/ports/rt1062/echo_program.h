@@ -23,7 +23,7 @@ class EchoEnd {
       : link_(link), stack_(link, config, load) {}
 
   bool poll() { return stack_.poll(); }
-  void set_sampler(firmware::Sampler& sampler) { stack_.set_sampler(&sampler); }
+  void set_sampler(firmware::Sampler* sampler) { stack_.set_sampler(sampler); }
   uint32_t echo_replies() const { return stack_.echo_replies(); }
   bool has_work() const { return link_.has_work(); }
   void revive() { link_.revive(); }
@@ -55,6 +55,7 @@ struct EchoFunctions {
   bool ncm = false;
   bool ecm = false;
   bool serial = false;
+  bool sampler = true;
 };
 
 // Runs until power goes.
@@ -71,7 +72,8 @@ class EchoProgram {
     }
     const UsbBoard board = make_usb_board(identity);
     chip_ = &board.chip;
-    firmware::Sampler& sampler = make_sampler(echo_replies);
+    firmware::Sampler* sampler = nullptr;
+    if constexpr (kFunctions.sampler) sampler = &make_sampler(echo_replies);
     unsigned function = 0;
     if constexpr (kFunctions.ncm) {
       static EchoEnd<NcmLink> end(add_usb_ncm(board, kFirstMacString),
@@ -88,7 +90,7 @@ class EchoProgram {
     if constexpr (kFunctions.serial) {
       static UsbSerial serial = add_usb_serial(board, has_work);
       firmware::StreamDeviceOptions options;
-      options.sampler = &sampler;
+      options.sampler = sampler;
       static firmware::StreamDevice device(serial.port, options);
       serial_ = &serial;
       stream_ = &device;

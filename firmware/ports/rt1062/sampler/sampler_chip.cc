@@ -35,6 +35,11 @@ extern "C" {
 namespace millrace::rt1062 {
 namespace {
 
+// What debuggers know.
+static_assert(offsetof(SamplerMemory, state) == 8 && offsetof(SamplerMemory, buffer) == 16);
+static_assert(offsetof(SamplerMemory, stored_words) == 24 &&
+              offsetof(SamplerMemory, overruns) == 32);
+
 constexpr uint32_t kChannel = 3;
 constexpr Register kLoad = PIT_LDVAL0.at(4 * kChannel);
 constexpr Register kControl = PIT_TCTRL0.at(4 * kChannel);
