@@ -52,12 +52,15 @@ SamplerStatusCode Sampler::start(uint8_t mode, uint32_t interval_ns, uint16_t ji
   const uint64_t late = 2 * cycles_of(mean + half);
   // Longer than the cycle counter takes to come round: overruns cannot be told.
   memory_.mean_cycles = mean_cycles < UINT32_MAX ? static_cast<uint32_t>(mean_cycles) : UINT32_MAX;
-  memory_.late_cycles = late < UINT32_MAX ? static_cast<uint32_t>(late) : UINT32_MAX;
-  memory_.last_cycles = port_.cycles();
+  memory_.late_cycles = UINT32_MAX;
   start_events_ = port_.events();
   run_events_ = 0;
   memory_.state = static_cast<uint32_t>(SamplerState::sampling);
   port_.start_timer(mean_ticks_, mean_ticks_);
+  // Only now: what a port does before the timer runs, such as copying vectors from flash, takes its
+  // time and is no overrun. A sample may have come already, which changes nothing.
+  memory_.last_cycles = port_.cycles();
+  memory_.late_cycles = late < UINT32_MAX ? static_cast<uint32_t>(late) : UINT32_MAX;
   return SamplerStatusCode::ok;
 }
 

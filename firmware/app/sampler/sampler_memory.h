@@ -41,13 +41,14 @@ struct SamplerMemory {
   volatile uint32_t lost;
   volatile uint32_t overruns;
   // Only for this code.
-  uint32_t random;         // never 0
-  uint32_t least_ticks;    // distances are least + 0..span
-  uint32_t span_ticks;     // below 2^32 - least
-  uint32_t current_ticks;  // the period under way
-  uint32_t next_ticks;     // what the timer loads when it is over
-  uint32_t last_cycles;    // cycle counter at the last sample
-  uint32_t late_cycles;    // a sample so long after the last one: the timer ran out in between
+  uint32_t random;                // never 0
+  uint32_t least_ticks;           // distances are least + 0..span
+  uint32_t span_ticks;            // below 2^32 - least
+  uint32_t current_ticks;         // the period under way
+  uint32_t next_ticks;            // what the timer loads when it is over
+  volatile uint32_t last_cycles;  // cycle counter at the last sample
+  volatile uint32_t
+      late_cycles;  // a sample so long after the last one: the timer ran out in between
   uint32_t mean_cycles;
   volatile uint64_t run_ticks;  // periods that are over
   volatile uint64_t handler_cycles;

@@ -247,7 +247,7 @@ TEST(Record, GoneKeepsTheRoundsBefore) {
 }
 
 TEST(Record, NonsenseIsRefused) {
-  for (const uint8_t at : {0, 4, 6, 12, 13}) {
+  for (const size_t at : {0u, 4u, 6u, 12u, 13u}) {
     FakeTarget target;
     target.before =
         [&](const link::SamplerRequest& request) -> std::optional<std::vector<uint8_t>> {
@@ -257,7 +257,7 @@ TEST(Record, NonsenseIsRefused) {
       return out;
     };
     const Result<Recording> r = record_all(target, plan_of(40));
-    ASSERT_FALSE(r) << unsigned{at};
+    ASSERT_FALSE(r) << at;
     EXPECT_EQ(r.error().code, ErrorCode::protocol);
   }
 }

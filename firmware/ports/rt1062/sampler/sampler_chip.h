@@ -6,6 +6,9 @@
 
 #include "firmware/app/sampler/sampler.h"
 
+// The records; their address is in the sampler's memory too.
+extern "C" uint32_t millrace_sampler_buffer[];
+
 namespace millrace::rt1062 {
 
 // `events`: SamplerPort::events(); nullptr: nobody counts. Call once. Not sampling yet: until it
