@@ -26,7 +26,7 @@ copy_sources() {
     cp "$file" "$2/$(basename "$file" .cc).cpp"
   done
   for file in "$1"/*.h; do
-    case $file in */fake_port.h | */device_fixture.h | */test_*.h) continue ;; esac
+    case $file in */fake_*.h | */device_fixture.h | */test_*.h) continue ;; esac
     if [ -e "$file" ]; then cp "$file" "$2/"; fi
   done
 }

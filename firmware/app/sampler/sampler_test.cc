@@ -6,6 +6,7 @@
 #include <array>
 #include <vector>
 
+#include "firmware/app/sampler/fake_sampler_port.h"
 #include "millrace/link/bytes.h"
 
 namespace millrace::firmware {
@@ -14,34 +15,6 @@ namespace {
 using link::SamplerCommand;
 using link::SamplerState;
 using link::SamplerStatusCode;
-
-constexpr uint32_t kCyclesPerTick = 25;  // 600 MHz, 24 MHz
-
-// A timer that loads a distance when it runs out, as the PIT does.
-class FakePort final : public SamplerPort {
- public:
-  uint32_t cycles() override { return now; }
-  uint32_t core_khz() override { return 600'000; }
-  uint32_t timer_khz() override { return 24'000; }
-  void start_timer(uint32_t first_ticks, uint32_t second_ticks) override {
-    running = true;
-    current = first_ticks;
-    load = second_ticks;
-  }
-  void stop_timer() override { running = false; }
-  uint32_t entropy() override { return 12345; }
-  uint32_t events() override { return event_count; }
-  size_t build_id(uint8_t* out, size_t room) override {
-    if (room < 3) return 0;
-    for (uint8_t i = 0; i < 3; ++i) out[i] = static_cast<uint8_t>(i + 7);
-    return 3;
-  }
-
-  bool running = false;
-  uint32_t current = 0, load = 0;
-  uint32_t now = 1'000'000;
-  uint32_t event_count = 40;
-};
 
 class SamplerTest : public testing::Test {
  protected:
@@ -82,7 +55,7 @@ class SamplerTest : public testing::Test {
     return words;
   }
 
-  FakePort port;
+  FakeSamplerPort port;
   SamplerMemory memory;
   std::vector<uint32_t> buffer = std::vector<uint32_t>(100);
   std::array<uint32_t, 8> frame{0, 0, 0, 0, 0, 0x600000f1, 0x60000100, 0x21000081};
