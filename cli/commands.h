@@ -36,6 +36,9 @@ void add_udp_counters(Command parent, const Program& program);
 void add_udp_echo(Command parent, const Program& program);
 void add_udp_doctor(Command parent, const Program& program);
 
+// Beside `profile`.
+void add_profile_record(Command profile, const Program& program);
+
 // The parts of `link`.
 void add_link_bench(Command parent, const Program& program);
 void add_link_receive(Command parent, const Program& program);

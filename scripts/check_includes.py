@@ -20,6 +20,7 @@ ARROWS = {
     "host": ["millrace/link/"],
     "host/capture": ["millrace/link/", "millrace/host/"],
     "host/udp": ["millrace/link/", "millrace/host/", "millrace/capture/"],
+    "host/sampling": ["millrace/link/", "millrace/host/", "millrace/udp/"],
     "profile": ["millrace/link/", "samples/", "elf/", "attribution/", "output/", "footprint/"],
     "placement": ["millrace/link/", "millrace/profile/", "build_input/", "place/", "select/",
                   "units/", "value/"],
@@ -36,7 +37,7 @@ ARROWS = {
     "board/src/gdb": ["core/", "memory/", "millrace/board/"],
     "board/include": [],
     "cli": ["millrace/host/", "millrace/capture/", "millrace/link/", "millrace/board/",
-            "millrace/profile/", "millrace/placement/", "millrace/udp/",
+            "millrace/profile/", "millrace/placement/", "millrace/udp/", "millrace/sampling/",
             "firmware/ports/pc/"],
     "bench": ["millrace/", "firmware/", "host/", "cli/", "core/", "memory/", "cpu/", "image/"],
     "test": ["millrace/", "firmware/", "host/", "cli/", "core/", "memory/", "cpu/", "image/",
@@ -47,7 +48,8 @@ ARROWS = {
 TEST_EXTRA = ["firmware/ports/pc/", "testing/", "gdb/", "gtest/", "gmock/"]
 OURS = re.compile(r"^(core|memory|cpu|devices|usb|ip|image|trace|gdb|millrace|link|firmware|board|host|profile|record|report|cli|bench|test)/")
 OWN_HEADERS = {"link": "millrace/link/", "host": "millrace/host/",
-               "host/capture": "millrace/capture/", "host/udp": "millrace/udp/", "profile": "millrace/profile/",
+               "host/capture": "millrace/capture/", "host/udp": "millrace/udp/",
+               "host/sampling": "millrace/sampling/", "profile": "millrace/profile/",
                "placement": "millrace/placement/", "board/include": "millrace/board/",
                "board/src/core": "core/", "board/src/memory": "memory/", "board/src/cpu": "cpu/",
                "board/src/image": "image/", "board/src/gdb": "gdb/",
