@@ -11,6 +11,7 @@
 #include <map>
 #include <set>
 
+#include "millrace/placement/build_input.h"
 #include "place/choose.h"
 #include "place/workspace.h"
 
@@ -59,6 +60,12 @@ class Placer {
     explain();
     draw_curve();
     write_list();
+    const std::vector<uint32_t> order =
+        flash_order(out_.profile, work_.units, work_.graph, work_.moved(chosen_));
+    for (const uint32_t unit : order) {
+      out_.flash_order.push_back(entry_of(work_.units.units[unit], work_.units));
+      out_.flash_order.back().name = work_.units.units[unit].name;  // the clone itself
+    }
     return {};
   }
 
