@@ -153,6 +153,9 @@ def main():
             row("place, from 16,384 samples", kilobytes * 1024, fragment, predicted_of(sampled))
         row("densest of 16,384 samples first", kilobytes * 1024,
             fragment_of(sampled["density"]["list"]))
+        result, _ = place(build, elf, trace, *size, *common)
+        row("densest of the trace first", kilobytes * 1024,
+            fragment_of(result["density"]["list"]), predicted_of(result, "density"))
         if is_check:
             continue
         result, fragment = place(build, elf, few, *size, *common)
@@ -164,7 +167,7 @@ def main():
             for kilobytes in (32, 64, 96):
                 result, fragment = place(build, elf, trace, "--budget", f"{kilobytes}K",
                                          "--granularity", what, *common)
-                row(f"whole {what}s, from a trace", kilobytes * 1024, fragment, predicted_of(result))
+                row(f"whole {'files' if what == 'file' else 'libraries'}, from a trace", kilobytes * 1024, fragment, predicted_of(result))
     if "--small" in sys.argv:
         small = small_build()
         small_elf, small_map = small.stock()

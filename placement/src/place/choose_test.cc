@@ -21,15 +21,15 @@ class Case {
     for (size_t i = 0; i < count; ++i) {
       Unit unit;
       unit.address = at;
-      unit.size = 16 + 4 * (random() % 36);
-      unit.name = "f" + std::to_string(i);
+      unit.size = 16 + 4 * static_cast<uint32_t>(random() % 36);
+      unit.name = std::string(1 + i, 'f');
       work.units.units.push_back(unit);
       UnitUse use;
       Candidate candidate;
       candidate.units = {static_cast<uint32_t>(i)};
       candidate.bytes = unit.size;
       for (uint32_t pc = at; pc < at + unit.size; pc = (pc / 32 + 1) * 32) {
-        const double stall = random() % 100;
+        const auto stall = static_cast<double>(random() % 100);
         work.input.spots.push_back({pc, static_cast<uint32_t>(i), stall});
         work.input.stall += stall;
         use.stall += stall;
@@ -63,7 +63,8 @@ TEST(ChooseBest, IsNeverWorseThanDensityAndCloseToTheOptimum) {
   double ours = 0, densest = 0, best = 0, nothing = 0;
   for (uint32_t seed = 1; seed <= 20; ++seed) {
     const Case one(seed, 11);
-    const Chosen may(11, true), pinned(11, false);
+    const Chosen may(11, true);
+    const Chosen pinned(11, false);
     for (const uint64_t budget : {150u, 300u, 500u}) {
       const Choice choice = choose_best(one.work, may, pinned, budget);
       const Choice density = choose_by_density(one.work, may, pinned, budget);
