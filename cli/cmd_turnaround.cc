@@ -172,7 +172,10 @@ int run(Options& options, const Invocation& invocation) {
     }
     options.analysis.on_pair = [&csv](const capture::Pair& pair) { csv.write(pair); };
   }
-  options.analysis.keep_going = [] { return !interrupted(); };
+  // A live capture ends by itself, with what it has.
+  if (!LiveRun::is_live(options.view.name)) {
+    options.analysis.keep_going = [] { return !interrupted(); };
+  }
   const Result<std::unique_ptr<CaptureAnalysis>> analysis =
       capture::analyse(source->get(), printable(options.view.name), options.analysis);
   if (!analysis) return fail_input(analysis.error(), options.view.name);

@@ -21,7 +21,7 @@ ARROWS = {
     "host/capture": ["millrace/link/", "millrace/host/"],
     "host/udp": ["millrace/link/", "millrace/host/", "millrace/capture/"],
     "profile": ["millrace/link/", "samples/", "elf/", "attribution/", "output/", "footprint/"],
-    "placement": ["millrace/link/", "millrace/profile/", "build_input/", "graph/", "list/", "select/",
+    "placement": ["millrace/link/", "millrace/profile/", "build_input/", "place/", "select/",
                   "units/", "value/"],
     "board/src/core": [],
     "board/src/memory": ["core/"],

@@ -140,7 +140,7 @@ Status Run::prepare() {
   if (!image) return image.error();
   image_ = std::move(*image);
   BoardChoices choices = options_.board;
-  if (const Status loaded = load_timing_profile("--timing ", &choices); !loaded) return loaded;
+  if (Status loaded = load_timing_profile("--timing ", &choices); !loaded) return loaded;
   board::BoardOptions& board = choices.board;
   std::vector<UartPlace> places = options_.uarts;
   if (places.empty()) places.push_back({6, UartPlace::Kind::standard_output, ""});

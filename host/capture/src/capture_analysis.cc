@@ -50,12 +50,12 @@ class Analyser final : public PacketSink {
     CaptureRecord record;
     uint64_t dropped = 0;
     while (reader.next(&record)) {
-      record.time_ns = std::clamp(record.time_ns, kEarliestNs, kLatestNs);
-      take(record);
-      if (reader.dropped() != dropped) {
+      if (reader.dropped() != dropped) {  // before this record
         dropped = reader.dropped();
         for (auto& [key, device] : devices_) device->lost();
       }
+      record.time_ns = std::clamp(record.time_ns, kEarliestNs, kLatestNs);
+      take(record);
     }
     analysis_->format = reader.format();
     analysis_->file = reader.counters();
