@@ -17,6 +17,7 @@ namespace {
 using profile::kNone;
 
 constexpr uint32_t kTable = 256;
+constexpr uint32_t kMoreLines = 8;
 constexpr double kLowMiss = 0.25;  // below it S / m says more about noise than about the line
 
 }  // namespace
@@ -69,7 +70,13 @@ FetchModel::FetchModel(const Units& units, const ElfIndex& index,
   if (!cache_) return;
   const double unseen = input.unseen_lines / cache_->sets;
   for (uint32_t n = 0; n < kTable; ++n) {
-    table_.push_back(n == 0 ? 0 : miss_share(n + unseen, cache_->ways));
+    // Unseen lines fall on sets by chance.
+    double chance = std::exp(-unseen), mean = 0;
+    for (uint32_t more = 0; more < kMoreLines && n > 0; ++more) {
+      mean += chance * miss_share(n + more, cache_->ways);
+      chance *= unseen / (more + 1);
+    }
+    table_.push_back(mean);
   }
   std::vector<uint32_t> line_of_spot, in_set;
   const std::vector<bool> none(units.units.size());
