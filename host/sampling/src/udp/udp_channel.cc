@@ -12,11 +12,12 @@ namespace {
 
 // A step ends when keep_going() says so; its own end must not come first.
 constexpr int64_t kBeyondNs = 1'000'000'000;
+constexpr int64_t kPatienceNs = 500'000'000;
 
 }  // namespace
 
 Result<std::vector<uint8_t>> UdpSamplerChannel::ask(std::span<const uint8_t> request) {
-  std::vector<uint8_t> reply = port_.ask(link::kSamplerPort, request);
+  std::vector<uint8_t> reply = port_.ask(link::kSamplerPort, request, kPatienceNs);
   if (reply.empty()) {
     if (const auto trouble = port_.trouble()) return *trouble;
   }
