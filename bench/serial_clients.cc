@@ -10,7 +10,7 @@
 // between neighbours, in many short pairs with either first.
 //
 // A real device takes no processor time of the host, so this one has processor 0 to itself and the
-// clients have the others. `--shared` leaves all of them to the scheduler. On two processors that
+// clients have the others. `--size N` measures one frame size. `--shared` leaves all of them to the scheduler. On two processors that
 // measures the scheduler: once the kernel's flush worker has one to itself, device and reader
 // alternate on the other, never both runnable for long enough to be separated, and each 4 KB costs
 // two wake-ups of a halted processor; the same plain loop then does 50 or 390 MB/s.
@@ -288,10 +288,13 @@ void print_row(uint32_t size, const std::string& client, const std::vector<Sampl
 
 int main(int argc, char** argv) {
   bool shared = false;
+  std::vector<uint32_t> sizes = {128, 512, 2048, 4096};
   std::vector<uint64_t> numbers;
   for (int i = 1; i < argc; ++i) {
     if (std::string(argv[i]) == "--shared") {
       shared = true;
+    } else if (std::string(argv[i]) == "--size" && i + 1 < argc) {
+      sizes = {std::max(1u, static_cast<uint32_t>(std::strtoul(argv[++i], nullptr, 10)))};
     } else {
       numbers.push_back(std::strtoull(argv[i], nullptr, 10));
     }
@@ -332,7 +335,6 @@ int main(int argc, char** argv) {
 #endif
   if (!python) fmt::print("pyserial: python3-serial is not installed\n");
 
-  const uint32_t sizes[] = {128, 512, 2048, 4096};
   std::map<uint32_t, Series> stream, acknowledged;
   for (int round = 0; round < rounds; ++round) {
     for (const uint32_t size : sizes) {

@@ -119,6 +119,12 @@ uint64_t InStream::take_acks_due() {
   return due;
 }
 
+bool InStream::ends_frame(const Block& block) const {
+  const link::VerifierTotals& totals = verifier_.totals();
+  return window_ > 0 && totals.verified_bytes == totals.received_bytes &&
+         totals.received_bytes + block.bytes.size() == (acked_ + 1) * frame_size_;
+}
+
 bool InStream::acknowledge_early() {
   if (acked_ >= frame_count_) return false;
   ++acked_;

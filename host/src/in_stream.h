@@ -47,6 +47,9 @@ class InStream {
 
   // Frames completed and not yet acknowledged; they count as acknowledged from now on.
   uint64_t take_acks_due();
+  // Whether `block`, not taken yet, ends the one frame that is not acknowledged: by its size, in a
+  // stream without faults so far. False without acknowledgements.
+  bool ends_frame(const Block& block) const;
   // Acknowledges the frame under way although it has not come whole. False: all frames are.
   bool acknowledge_early();
   bool complete() const { return verifier_.complete(); }

@@ -68,6 +68,15 @@ unsigned baud_rate(const termios& settings) {
   return 0;
 }
 
+bool has_raw_read_limits(const termios& settings) {
+  return settings.c_cc[VMIN] == 1 && settings.c_cc[VTIME] == 0;
+}
+
+void set_raw_read_limits(termios* settings) {
+  settings->c_cc[VMIN] = 1;
+  settings->c_cc[VTIME] = 0;
+}
+
 termios raw_settings(const termios& found) {
   termios raw = found;
   for (const Flag& flag : kFlags) {
@@ -75,8 +84,7 @@ termios raw_settings(const termios& found) {
     field = flag.wanted ? (field | flag.mask) : (field & ~flag.mask);
   }
   raw.c_cflag = (raw.c_cflag & ~static_cast<tcflag_t>(CSIZE)) | CS8;
-  raw.c_cc[VMIN] = 0;
-  raw.c_cc[VTIME] = 1;
+  set_raw_read_limits(&raw);
   if (baud_rate(found) < 115200) {
     ::cfsetispeed(&raw, B115200);
     ::cfsetospeed(&raw, B115200);

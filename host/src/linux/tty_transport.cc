@@ -3,10 +3,9 @@
 //
 // The port is opened twice, because O_NONBLOCK belongs to the open file and the two directions
 // want different things of it:
-// - `blocking_` serves reads whose deadline is 95 ms or more away. VMIN 0, VTIME 1 makes the
-//   kernel return at the first byte or after 100 ms: one call a read, where poll() + read() is two.
-//   An acknowledged frame costs one read and one write. Should another program change VMIN, the
-//   guard of read_guard.cc ends the read.
+// - `blocking_` serves reads whose deadline is 95 ms or more away, with VMIN 1, VTIME 0: one call a
+//   read, where poll() + read() is two. An acknowledged frame costs one read and one write. The
+//   guard of read_guard.cc ends the read when its deadline has passed.
 // - `nonblocking_` serves writes, and reads with a near deadline: one call when there is data, and
 //   poll() only when there is none.
 // A blocking write would be simpler, but nothing ends it when a device stops taking data.
@@ -48,9 +47,9 @@ namespace millrace::host {
 namespace {
 
 constexpr int64_t kMillisecond = 1'000'000;
-constexpr int64_t kBlockingReadFrom = 95 * kMillisecond;  // VTIME 1 takes 100 ms, +-1 jiffy
 constexpr int64_t kFirstRetry = 250'000;
 constexpr int64_t kLastRetry = 64 * kMillisecond;
+constexpr int64_t kSettingsPause = 10 * kMillisecond;
 constexpr int64_t kDrainAtClose = 500 * kMillisecond;
 
 bool is_pty(dev_t device) { return major(device) >= 136 && major(device) <= 143; }
@@ -94,15 +93,19 @@ class TtyTransport final : public Transport {
     if (into.empty()) return {};
     while (true) {
       const int64_t left = time_left(clock(), deadline_ns);
-      const bool block = left >= kBlockingReadFrom;
-      const ssize_t got =
-          block ? blocking_read(into) : ::read(nonblocking_.get(), into.data(), into.size());
+      const bool block = left >= ReadGuard::kNearestDeadlineNs;
+      const ssize_t got = block ? blocking_read(into, deadline_ns)
+                                : ::read(nonblocking_.get(), into.data(), into.size());
       if (got > 0) return {IoKind::done, static_cast<size_t>(got), {}};
       if (got < 0 && errno != EAGAIN && errno != EINTR) return failure("read", errno, 0);
       // Nothing came: now there is time to ask why.
-      const bool wait = !block && got < 0 && errno == EAGAIN;
-      if (block && got < 0 && errno == EAGAIN) guard_->block_again();
-      IoResult state = wait_for(POLLIN, wait ? left : 0);
+      int64_t wait = !block && got < 0 && errno == EAGAIN ? left : 0;
+      if (block &&
+          got == 0) {  // hung up, or VMIN is 0: reads would return at once, again and again
+        guard_->restore_settings();
+        wait = kSettingsPause;
+      }
+      IoResult state = wait_for(POLLIN, wait);
       if (state.kind != IoKind::done && (state.kind != IoKind::nothing_yet || left == 0)) {
         return state;
       }
@@ -168,12 +171,9 @@ class TtyTransport final : public Transport {
   }
 
  private:
-  ssize_t blocking_read(std::span<uint8_t> into) {
+  ssize_t blocking_read(std::span<uint8_t> into, int64_t deadline_ns) {
     if (!guard_) guard_.emplace(blocking_.get());
-    guard_->enter();
-    const ssize_t got = ::read(blocking_.get(), into.data(), into.size());
-    guard_->leave();
-    return got;
+    return guard_->read(into, deadline_ns);
   }
 
   // done: ready; nothing_yet: time is up; else what happened to the port.
@@ -325,7 +325,7 @@ Result<termios> set_raw(const std::string& path, int fd) {
   termios now{};
   if (set != 0 || ::tcgetattr(fd, &now) != 0) return open_error(path, errno);
   const std::vector<TermiosDifference> differences = differences_from_raw(now);
-  if (!differences.empty() || now.c_cc[VMIN] != 0 || now.c_cc[VTIME] != 1) {
+  if (!differences.empty() || !has_raw_read_limits(now)) {
     return Error{ErrorCode::io,
                  fmt::format("open {}: the driver refuses raw mode ({})", path,
                              differences.empty() ? "VMIN, VTIME" : differences.front().flag)};
@@ -373,7 +373,7 @@ Result<std::unique_ptr<Transport>> open_tty(const std::string& path, const OpenO
 
   const unsigned baud = baud_rate(*now);
   const std::string mode = fmt::format(
-      "raw 8N1, {} baud, VMIN 0 VTIME 1, {}, HUPCL {}", baud == 0 ? "other" : std::to_string(baud),
+      "raw 8N1, {} baud, VMIN 1 VTIME 0, {}, HUPCL {}", baud == 0 ? "other" : std::to_string(baud),
       exclusive ? "exclusive (TIOCEXCL, flock)" : "exclusive (flock)",
       (now->c_cflag & HUPCL) != 0 ? "on" : "off");
   std::string full = SysTree("").resolve(path);

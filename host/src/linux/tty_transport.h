@@ -17,7 +17,7 @@ namespace millrace::host {
 // - Until the first open has set raw mode the kernel echoes what the device sends back to it. To
 //   keep that window shut from then on, raw mode stays on the port after close.
 // - HUPCL stays as found: with it (the default) DTR falls when the port is closed.
-// A read() whose deadline is 95 ms or more away may return up to 15 ms after it.
+// Reads take SIGURG of the process (read_guard.cc).
 // Closing: waits up to 500 ms for what was written, then drops it; else close() would block for
 // up to 30 s (the driver's closing_wait) when a device takes nothing.
 // Errors: not_found, not_a_port, permission, busy, gone, io.

@@ -138,7 +138,7 @@ TEST(TtyTransport, ReadEndsAtItsDeadlineAfterAnotherProgramSetVmin) {
   const auto port = open_ok(pty.path());
   ASSERT_TRUE(port);
   std::vector<uint8_t> buffer(4096);
-  for (const cc_t vmin : {cc_t{1}, cc_t{255}}) {
+  for (const cc_t vmin : {cc_t{0}, cc_t{1}, cc_t{255}}) {
     for (const int64_t ms : {0, 20, 200, 450}) {
       set_vmin(pty, vmin);
       const int64_t deadline = in_ms(ms);
@@ -157,6 +157,34 @@ TEST(TtyTransport, ReadTakesBytesAfterAnotherProgramSetVmin) {
     ASSERT_TRUE(pty.send({7, 8, 9}));
     EXPECT_EQ(read_exactly(*port, 3, 4096, slice_ms), (std::vector<uint8_t>{7, 8, 9})) << slice_ms;
   }
+}
+
+TEST(TtyTransport, ReadPutsBackVminOfZero) {
+  // Else each read would return at once, and waiting would take a whole processor.
+  TestPty pty;
+  const auto port = open_ok(pty.path());
+  ASSERT_TRUE(port);
+  set_vmin(pty, 0);
+  std::vector<uint8_t> buffer(16);
+  EXPECT_EQ(port->read(buffer, in_ms(200)).kind, IoKind::nothing_yet);
+  FileDescriptor other(::open(pty.path().c_str(), O_RDWR | O_NOCTTY | O_CLOEXEC));
+  termios settings{};
+  ASSERT_EQ(::tcgetattr(other.get(), &settings), 0);
+  EXPECT_TRUE(has_raw_read_limits(settings));
+}
+
+TEST(TtyTransport, ReadEndsAtItsDeadlineWhereEverySignalIsBlocked) {
+  TestPty pty;
+  const auto port = open_ok(pty.path());
+  ASSERT_TRUE(port);
+  auto kind = std::async(std::launch::async, [&] {
+    sigset_t all;
+    ::sigfillset(&all);
+    ::pthread_sigmask(SIG_SETMASK, &all, nullptr);
+    std::vector<uint8_t> buffer(16);
+    return port->read(buffer, in_ms(200)).kind;
+  });
+  EXPECT_EQ(kind.get(), IoKind::nothing_yet);
 }
 
 TEST(TtyTransport, ReadUnderWayEndsAtItsDeadlineAfterAnotherProgramSetVmin) {

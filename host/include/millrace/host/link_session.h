@@ -2,15 +2,18 @@
 // A reliable connection to a device that speaks spec/link_protocol.md: byte streams each way over a
 // serial port, nothing lost silently. A replug is bridged; a session survives the program.
 //
-//   auto session = LinkSession::open(*endpoint, settings);          // says HELLO, waits for
-//   WELCOME while (true) {
-//     Status status = (*session)->wait(deadline_ns);                // moves bytes both ways
-//     LinkItem item = (*session)->peek(0);                          // what has come on stream 0
-//     if (item.kind == LinkItemKind::data) { use(item.data); (*session)->consume(0,
-//     item.data.size()); }
+//   auto session = LinkSession::open(*endpoint, settings);     // says HELLO, waits for WELCOME
+//   while (true) {
+//     Status status = (*session)->wait(deadline_ns);           // moves bytes both ways
+//     LinkItem item = (*session)->peek(0);                     // what has come on stream 0
+//     if (item.kind == LinkItemKind::data) {
+//       use(item.data);
+//       (*session)->consume(0, item.data.size());
+//     }
 //   }
 // Bytes are kept by the device until consume(): after a crash a session opened with the place() of
-// the last one goes on there. One thread uses a session; it makes none of its own.
+// the last one goes on there. One thread uses a session; while much comes quickly the session has
+// another one that reads the port.
 #pragma once
 
 #include <array>
@@ -82,6 +85,11 @@ struct LinkStatistics {
   double min_rtt_us = 0;
   double longest_silence_us = 0;  // between two frames of the device: the longest stall bridged
   double longest_reconnect_us = 0;
+  // What may be under way on stream 0, as agreed: the smaller of what both ends have memory for.
+  uint32_t window_in_frames = 0;
+  uint32_t window_in_bytes = 0;
+  uint32_t window_out_frames = 0;
+  uint32_t window_out_bytes = 0;
 };
 
 class LinkSession {

@@ -71,7 +71,7 @@ class Transport {
   // Other processes that have the port open, although it is locked: what they read is missing
   // here. `pid 812 (cat)`; empty where the system does not say. Takes milliseconds.
   virtual std::vector<std::string> other_holders() { return {}; }
-  // The settings in force, as one line for reports: `raw 8N1, VMIN 0 VTIME 1, exclusive, HUPCL
+  // The settings in force, as one line for reports: `raw 8N1, VMIN 1 VTIME 0, exclusive, HUPCL
   // off`.
   virtual std::string settings() const = 0;
 };

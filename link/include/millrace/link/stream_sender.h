@@ -102,6 +102,8 @@ class StreamSender {
   // close() there is no session and nothing is taken.
   void reset(uint32_t sequence, uint64_t offset);
   void close();
+  // After reset() to a place behind END, which the receiver has: nothing more is taken.
+  void set_ended() { ended_ = true; }
   // A new connection: all that is not released is to be sent again once an ACK says where the
   // receiver stands.
   void reconnect(bool from_host, uint32_t tag, uint32_t peer_max_payload);
@@ -124,6 +126,10 @@ class StreamSender {
   // There are frames that were sent and not acknowledged, or that credit holds back.
   bool waits() const;
   bool fits(uint32_t peer_max_payload) const;
+
+  // The receiver can expect frame `sequence` next: all before it were sent, and it was not
+  // released.
+  bool was_sent(uint32_t sequence) const { return sequence - first_ <= ever_sent_ - first_; }
 
   uint32_t first_sequence() const { return first_; }
   uint64_t first_offset() const;
