@@ -10,7 +10,9 @@ import time
 
 from e2e import fails, measure, temporary_folder
 
-ADDRESS, SAMPLER, ECHO = "127.0.42.44", 4244, 4242  # of its own: other tests use 127.0.0.1
+# Of its own: other tests use 127.0.0.1, and two of these may run at once.
+ADDRESS = f"127.42.{os.getpid() >> 8 & 255}.{1 + os.getpid() % 254}"
+SAMPLER, ECHO = 4244, 4242
 MAGIC = b"\xf3MRS"
 
 
