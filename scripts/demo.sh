@@ -28,11 +28,12 @@ if ! grep -q '"kind": "lost"' out/demo-damaged.json; then
 fi
 
 echo
-echo "A link that loses 200 bytes in every 100,000: raw, then with the link protocol on top:"
+echo "A line that loses 200 bytes in every 100,000, raw and with the link protocol on top:"
 echo
-"$millrace" serial bench 'pc:?drop=200@5000+100000' --frames 4Ki >/dev/null && exit 1
-echo "raw: bytes are missing (exit code 1)"
-"$millrace" link bench 'pc:link?drop=200@5000+100000' --bytes 8M --json out/demo-link.json
+loss='drop=200@5000+100000'
+"$millrace" serial bench "pc:?$loss" --frames 4Ki --json out/demo-raw.json >/dev/null && exit 1
+"$millrace" link bench "pc:link?$loss" --bytes 8M --json out/demo-link.json >/dev/null
+python3 scripts/demo_link.py out/demo-raw.json out/demo-link.json
 
 echo
 echo "One program on the virtual Teensy 4.1, once with its code in flash and once in ITCM. It fits into"
@@ -84,6 +85,6 @@ udp_echoes() {
 udp_echoes
 
 echo
-echo "Results (spec/result.md): out/demo.json, demo-damaged.json, demo-link.json, demo-board-*.json,"
-echo "demo-usb-*.json, demo-turnaround.json, demo-udp-*.json"
+echo "Results (spec/result.md): out/demo.json, demo-damaged.json, demo-raw.json, demo-link.json,"
+echo "demo-board-*.json, demo-usb-*.json, demo-turnaround.json, demo-udp-*.json"
 echo "With a board: $millrace ports, then $millrace serial bench PORT (docs/cli.md)"

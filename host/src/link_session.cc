@@ -151,12 +151,16 @@ Status LinkSession::State::connect() {
 Status LinkSession::State::check() const {
   if (peer->state() == LinkState::failed) return link_failure_error(endpoint.name(), *peer);
   for (const auto& receiver : receivers) {
-    if (receiver->counters().mismatches != 0) {
-      return Error{ErrorCode::protocol,
-                   endpoint.name() +
-                       ": the device breaks the protocol: offset, sequence number and "
-                       "length of a frame contradict each other (update its firmware)"};
-    }
+    if (receiver->counters().mismatches == 0) continue;
+    return broken_protocol_error(
+        endpoint.name(), "offset, sequence number and length of a frame contradict each other");
+  }
+  for (const auto& sender : senders) {
+    if (sender->counters().bad_acks == 0) continue;
+    return broken_protocol_error(endpoint.name(), "it acknowledges what was never sent");
+  }
+  if (peer->state() == LinkState::connected && peer->counters().bad_payloads != 0) {
+    return broken_protocol_error(endpoint.name(), "a frame holds values that are not allowed");
   }
   return {};
 }
@@ -482,6 +486,16 @@ LinkStatistics LinkSession::statistics() const {
   out.min_rtt_us = c.min_rtt_us;
   out.longest_silence_us = c.longest_silence_us;
   out.longest_reconnect_us = static_cast<double>(s.longest_reconnect_ns) / 1000;
+  for (size_t i = 0; i < device().stream_count; ++i) {
+    const link::LinkStreamEntry& entry = device().streams[i];
+    if (entry.stream != 0) continue;
+    const uint32_t ours =
+        entry.from_host ? s.settings.send_buffer_bytes : s.settings.receive_buffer_bytes;
+    (entry.from_host ? out.window_out_frames : out.window_in_frames) =
+        std::min<uint32_t>(entry.window_frames, kSlots);
+    (entry.from_host ? out.window_out_bytes : out.window_in_bytes) =
+        std::min(entry.buffer_bytes, ours);
+  }
   return out;
 }
 

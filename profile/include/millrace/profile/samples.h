@@ -61,6 +61,7 @@ struct SampleSet {
   uint32_t interval_cycles = 0;  // mean distance of two samples; 0: unknown
   uint32_t jitter_permille = 0;  // the distance is uniform in mean +- this
   uint64_t lost = 0;             // samples that found the buffer full
+  uint64_t overruns = 0;         // samples not taken: interrupts were locked out
   uint64_t run_cycles = 0;       // from start to stop; 0: unknown
   uint64_t handler_cycles = 0;   // spent in the sampler, all samples together; 0: unknown
   uint64_t events = 0;           // of the workload within the run; 0: unknown
