@@ -188,6 +188,7 @@ Json step_json(const StepResult& s) {
                {"foreign", s.foreign},
                {"of_earlier_steps", s.earlier},
                {"backlog", s.backlog},
+               {"rtt_growth_ns", s.rtt_growth_ns},
                {"loss", s.loss()},
                {"late_sends", s.late_sends},
                {"host_drops", drops_json(s.drops)},
