@@ -25,6 +25,7 @@ void add_memory(Command parent, const Program& program);
 void add_place(Command parent, const Program& program);
 void add_check(Command parent, const Program& program);
 void add_predict(Command parent, const Program& program);
+void add_tune(Command parent, const Program& program);  // posix/ only
 void add_link(Command parent, const Program& program);
 void add_completion(Command parent, const Program& program);
 

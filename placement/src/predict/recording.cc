@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <map>
 
 namespace millrace::placement {
@@ -174,6 +175,8 @@ class Recorder {
     std::vector<Miss>& misses = misses_;
     struct Clean {
       double sum = 0, count = 0;
+      double least = std::numeric_limits<double>::max();
+      double usual() const { return count > 0 ? sum / count : least; }
     };
     std::vector<Clean> clean(out_.blocks.size());
     std::vector<size_t> charged(out_.visits.size(), SIZE_MAX);  // to which miss
@@ -183,16 +186,16 @@ class Recorder {
     }
     for (size_t i = 0; i < out_.visits.size(); ++i) {
       const Visit& visit = out_.visits[i];
-      if (charged[i] != SIZE_MAX) continue;
       Clean& one = clean[visit.block];
+      one.least = std::min<double>(one.least, visit.compute);
+      if (charged[i] != SIZE_MAX) continue;
       one.sum += visit.compute;
       one.count += 1;
     }
     for (size_t i = 0; i < out_.visits.size(); ++i) {
       Visit& visit = out_.visits[i];
-      const Clean& one = clean[visit.block];
-      if (charged[i] == SIZE_MAX || one.count == 0) continue;
-      const double usual = one.sum / one.count;
+      if (charged[i] == SIZE_MAX) continue;
+      const double usual = clean[visit.block].usual();
       misses[charged[i]].stall += visit.compute - usual;
       visit.compute = static_cast<float>(usual);
     }
@@ -202,7 +205,7 @@ class Recorder {
     }
   }
 
-  static constexpr size_t kTail = 4;  // visits
+  static constexpr size_t kTail = 8;  // visits
   static constexpr size_t kMaxDataMisses = size_t{4} << 20;
   static constexpr uint32_t kTraceLineBytes = 32;
   const uint32_t event_;
