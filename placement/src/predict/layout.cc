@@ -11,6 +11,7 @@ using profile::Section;
 namespace {
 
 constexpr uint32_t kCodeAlign = 4;  // what is known of a unit by its address alone is a bound
+constexpr uint64_t kMostPadding = 31;
 
 // The copy of fast code that lies in slow memory in front of `section`: it grows by what moves.
 bool lies_behind_copies(const ElfIndex& index, const profile::Target& target,
@@ -42,7 +43,8 @@ Layout::Layout(const ElfIndex& index, const profile::Target& target, const Units
       const bool has_next =
           i + 1 < units.units.size() && units.units[i + 1].address < sections[home].end();
       const uint64_t next = has_next ? units.units[i + 1].address : sections[home].end();
-      removed[home] += static_cast<uint32_t>(std::max<uint64_t>(next, unit.end()) - unit.address);
+      const uint64_t end = std::clamp<uint64_t>(next, unit.end(), unit.end() + kMostPadding);
+      removed[home] += static_cast<uint32_t>(end - unit.address);
       moved_bytes_ += (unit.size + kCodeAlign - 1) / kCodeAlign * kCodeAlign;
       continue;
     }
