@@ -211,7 +211,7 @@ TEST_F(Check, RegionsAndBudgetsThatCannotBeAreUsageErrors) {
   CheckOptions in_attic;
   in_attic.region = "flash";
   EXPECT_NE(message(in_attic).find("no fast memory of target teensy41"), std::string::npos);
-  EXPECT_NE(message(with_budget(uint64_t{1) << 21}).find("more than the"), std::string::npos);
+  EXPECT_NE(message(with_budget(uint64_t{1} << 21)).find("more than the"), std::string::npos);
 }
 
 TEST_F(Check, StrippedProgramsAreCheckedBySections) {
