@@ -10,7 +10,7 @@ SOURCE = r"""
 #include <stddef.h>
 #include <stdint.h>
 extern uint32_t itcm_start, itcm_end, itcm_load;
-void *memcpy(void *to, const void *from, size_t n) {
+__attribute__((noinline)) void *memcpy(void *to, const void *from, size_t n) {
   char *t = to; const char *f = from;
   while (n--) { *t++ = *f++; __asm__ volatile("" ::: "memory"); }
   return to;
