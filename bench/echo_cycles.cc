@@ -7,8 +7,7 @@
 // usage: echo_cycles [--most CYCLES] [--bytes N] [--in-flight N] [--trace FILE] [--samples FILE N]
 // [IMAGE...]
 //   --most: exit 1 if an image takes more for an echo. Without images, those of `make firmware`.
-//   --trace, --samples: of the last image, behind the measured time: 20 ms as spec/trace.md, and N
-//   program counters every 20,000 cycles +-25 % as 32-bit numbers.
+//   --trace: of the last image, 20 ms behind the measured time, as spec/trace.md.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -18,7 +17,6 @@
 #include <filesystem>
 #include <fstream>
 #include <memory>
-#include <random>
 #include <set>
 #include <string>
 #include <vector>
@@ -38,7 +36,7 @@ using namespace millrace::firmware;  // packets and their numbers
 using Bytes = std::vector<uint8_t>;
 
 constexpr uint64_t kStartNs = 1'000'000'000, kRunNs = 100'000'000;
-constexpr uint64_t kTraceNs = 20'000'000, kSampleCycles = 20'000;
+constexpr uint64_t kTraceNs = 20'000'000;
 constexpr uint16_t kOurPort = 50000;
 constexpr uint32_t kOurAddress = ipv4(192, 168, 7, 2), kDeviceAddress = ipv4(192, 168, 7, 1);
 
@@ -171,28 +169,9 @@ Cost failure(std::string error) {
   return cost;
 }
 
-struct Recording {
-  std::string trace, samples;
-  size_t count = 0;
-};
-
-// Samples first: a trace is written until the board is gone.
-void record(Board& board, const Requester& requester, const Recording& recording,
+void record(Board& board, const Requester& requester, const std::string& path,
             std::unique_ptr<TraceWriter>* writer) {
-  if (!recording.samples.empty()) {
-    std::ofstream file(recording.samples, std::ios::binary);
-    std::mt19937 random(1);
-    const uint64_t echoes = requester.echoes();
-    for (size_t i = 0; i < recording.count; ++i) {
-      board.run_until(board.cycles() + kSampleCycles * 3 / 4 + random() % (kSampleCycles / 2));
-      uint8_t pc[4];
-      link::store_le32(pc, board.read_register(15) & ~1u);
-      file.write(reinterpret_cast<const char*>(pc), sizeof pc);
-    }
-    fmt::print("samples: {} echoes\n", requester.echoes() - echoes);
-  }
-  if (recording.trace.empty()) return;
-  const auto file = std::make_shared<std::ofstream>(recording.trace, std::ios::binary);
+  const auto file = std::make_shared<std::ofstream>(path, std::ios::binary);
   const TraceHeader header{static_cast<uint32_t>(board.core_hz() / 1000), board.cycles(), {}};
   *writer = std::make_unique<TraceWriter>(header, [file](std::span<const uint8_t> piece) {
     file->write(reinterpret_cast<const char*>(piece.data()),
@@ -201,11 +180,11 @@ void record(Board& board, const Requester& requester, const Recording& recording
   const uint64_t echoes = requester.echoes();
   board.start_trace(writer->get());
   board.run_until_ns(board.ns() + kTraceNs);
+  (*writer)->finish();
   fmt::print("trace: {} echoes\n", requester.echoes() - echoes);
 }
 
-Cost measure(const std::string& path, size_t bytes, unsigned in_flight,
-             const Recording& recording) {
+Cost measure(const std::string& path, size_t bytes, unsigned in_flight, const std::string& trace) {
   std::unique_ptr<TraceWriter> writer;  // outlives the board
   Image image;
   ImageError error;
@@ -246,8 +225,7 @@ Cost measure(const std::string& path, size_t bytes, unsigned in_flight,
   cost.frames_in_transfer = static_cast<double>(in.frames_in - in_before.frames_in) /
                             static_cast<double>(in.transfers_in - in_before.transfers_in);
   cost.lines = lines_of(*board, echoes);
-  record(*board, requester, recording, &writer);
-  if (writer != nullptr) writer->finish();
+  if (!trace.empty()) record(*board, requester, trace, &writer);
   return cost;
 }
 
@@ -255,7 +233,7 @@ int run(int argc, char** argv) {
   double most = 0;
   size_t bytes = 32;
   unsigned only = 0;
-  Recording recording;
+  std::string trace;
   std::vector<std::string> images;
   for (int i = 1; i < argc; ++i) {
     if (std::strcmp(argv[i], "--most") == 0 && i + 1 < argc) {
@@ -265,10 +243,7 @@ int run(int argc, char** argv) {
     } else if (std::strcmp(argv[i], "--in-flight") == 0 && i + 1 < argc) {
       only = static_cast<unsigned>(std::clamp(std::atoi(argv[++i]), 1, 256));
     } else if (std::strcmp(argv[i], "--trace") == 0 && i + 1 < argc) {
-      recording.trace = argv[++i];
-    } else if (std::strcmp(argv[i], "--samples") == 0 && i + 2 < argc) {
-      recording.samples = argv[++i];
-      recording.count = static_cast<size_t>(std::clamp(std::atoi(argv[++i]), 1, 10'000'000));
+      trace = argv[++i];
     } else {
       images.emplace_back(argv[i]);
     }
@@ -291,7 +266,7 @@ int run(int argc, char** argv) {
       if (only != 0 && in_flight != (only == 1 ? 1u : 64u)) continue;
       const unsigned under_way = only != 0 ? only : in_flight;
       const bool is_last = image == images.back() && (only != 0 || in_flight != 1);
-      const Cost c = measure(image, bytes, under_way, is_last ? recording : Recording());
+      const Cost c = measure(image, bytes, under_way, is_last ? trace : "");
       const std::string name = std::filesystem::path(image).stem().string();
       if (!c.error.empty()) {
         fmt::print("{:28} error: {}\n", name, c.error);

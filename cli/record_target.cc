@@ -37,8 +37,10 @@ Error wrong_load(const std::string& text) {
 
 class SerialTarget final : public RecordTarget {
  public:
-  SerialTarget(std::unique_ptr<host::Endpoint> endpoint, const RecordLoad& load, bool has_load)
+  SerialTarget(std::unique_ptr<host::Endpoint> endpoint, const RecordLoad& load, bool has_load,
+               std::string elf)
       : endpoint_(std::move(endpoint)),
+        elf_(std::move(elf)),
         channel_(*endpoint_, host::OpenOptions()),
         has_load_(has_load),
         load_(channel_, settings_of(load)) {}
@@ -62,6 +64,7 @@ class SerialTarget final : public RecordTarget {
             {"faults", figures.faults}};
   }
   bool is_virtual() const override { return endpoint_->clock().is_virtual(); }
+  std::string elf() const override { return elf_; }
   Status finish() override {
     channel_.close();
     return endpoint_->finish();
@@ -76,6 +79,7 @@ class SerialTarget final : public RecordTarget {
   }
 
   std::unique_ptr<host::Endpoint> endpoint_;
+  std::string elf_;
   sampling::SerialSamplerChannel channel_;
   bool has_load_;
   sampling::SerialLoad load_;
@@ -104,6 +108,12 @@ Status identify(const std::string& elf, bool was_asked_for, profile::SampleSet* 
 }
 
 }  // namespace
+
+std::string board_image(const std::string& name) {
+  const std::string board = "board:";
+  if (name.rfind(board, 0) != 0) return {};
+  return name.substr(board.size(), name.find('?') - board.size());
+}
 
 Result<RecordLoad> parse_load(const std::string& text) {
   RecordLoad load;
@@ -164,7 +174,7 @@ Result<std::unique_ptr<RecordTarget>> open_serial_target(const std::string& name
   const bool has_load = load.kind == LoadKind::serial ||
                         (load.kind == LoadKind::automatic && (*endpoint)->clock().is_virtual());
   return std::unique_ptr<RecordTarget>(
-      std::make_unique<SerialTarget>(std::move(*endpoint), load, has_load));
+      std::make_unique<SerialTarget>(std::move(*endpoint), load, has_load, board_image(name)));
 }
 
 Result<RecordOutcome> record_samples(const std::string& name, const RecordLoad& load,

@@ -33,6 +33,9 @@ struct RecordLoad {
 // udp:BYTES@RATE, udp:BYTESxN (N requests under way), serial:in|out|both, none. Errors: usage.
 host::Result<RecordLoad> parse_load(const std::string& text);
 
+// IMAGE of board:IMAGE?KEY=VALUE; empty: another name.
+std::string board_image(const std::string& name);
+
 class RecordTarget {
  public:
   virtual ~RecordTarget() = default;

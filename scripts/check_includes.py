@@ -17,6 +17,7 @@ ARROWS = {
     "firmware/port": [],
     "firmware/app": ["millrace/link/", "firmware/port/"],
     "firmware/ports": ["millrace/link/", "firmware/port/", "firmware/app/"],
+    "zephyr": ["millrace/link/", "firmware/port/", "firmware/app/", "firmware/ports/zephyr/"],
     "host": ["millrace/link/"],
     "host/capture": ["millrace/link/", "millrace/host/"],
     "host/udp": ["millrace/link/", "millrace/host/", "millrace/capture/"],

@@ -130,7 +130,7 @@ TEST(LinkSession, WaitReturnsWhenThereIsRoomForARefusedWriter) {
   EXPECT_GE(session.clock().now_ns(), deadline);
 }
 
-// The thread that reads a fast stream ends in the silence behind it, and what comes then is read.
+// The thread that reads a fast stream goes on reading in the silence behind it.
 TEST(LinkSession, AnswersComeBehindAFastStream) {
   const auto device = make_device();
   const auto endpoint = make_endpoint(device->path(), {});

@@ -30,18 +30,18 @@ def rows(text):
 
 def check_locks(variant):
     got = rows(millrace("board", "run", f"{IMAGES}/sampler_locks_{variant}.elf", "--seconds", "1").out)
-    open_row, masked_row = got["open"]
-    (locked,) = got["behind BASEPRI"]
     (masked,) = got["behind PRIMASK"]
-    samples, cycles = open_row[1] + locked[1], open_row[0] + locked[0]
-    chi_square = sum((part[1] - samples * part[0] / cycles) ** 2 / (samples * part[0] / cycles)
-                     for part in (open_row, locked))
-    print(f"{variant}: BASEPRI {locked[1]} of {samples} samples, chi-square {chi_square:.2f}")
-    assert samples > 800 and chi_square < LIMIT, got
-    assert got["overruns"][0] == [0], got
+    for i, name in enumerate(("behind BASEPRI", "own stack")):
+        open_row, (other,) = got["open"][i], got[name]
+        samples, cycles = open_row[1] + other[1], open_row[0] + other[0]
+        chi_square = sum((part[1] - samples * part[0] / cycles) ** 2 / (samples * part[0] / cycles)
+                         for part in (open_row, other))
+        print(f"{variant}: {name} {other[1]} of {samples} samples, chi-square {chi_square:.2f}")
+        assert samples > 800 and chi_square < LIMIT, got
+        assert got["overruns"][i] == [0], got
     # 100 times 3,000 rounds of 5 or more cycles: five and more intervals of 3,000 cycles each.
-    assert masked[1] == 0 and got["overruns"][1][0] >= 100 * 3, got
-    assert got["elsewhere"][1][0] >= 90, got  # what lets interrupts in again is charged for it
+    assert masked[1] == 0 and got["overruns"][2][0] >= 100 * 3, got
+    assert got["elsewhere"][2][0] >= 90, got  # what lets interrupts in again is charged for it
 
 
 def header(data):
@@ -71,8 +71,9 @@ with temporary_folder() as folder:
     _, result = measure("profile", HEAVY, path)
     profile = result["profile"]
     assert profile["busy"] / profile["total"] > 0.9, profile["busy"]
-    # 205,000 to 215,000 cycles an echo by bench/echo_cycles; 3,000 samples are good for 2 %.
-    assert 190_000 < profile["cycles_per_event"] < 230_000, profile["cycles_per_event"]
+    # 309,000 cycles an echo by bench/echo_cycles. 3,000 samples are good for 2 %, some 57 echoes with
+    # parts of one at either end for 2 % more, and the sampler is in it every 6,000 cycles: 1 to 2 %.
+    assert 292_000 < profile["cycles_per_event"] < 328_000, profile["cycles_per_event"]
     # The same seed, the same board: the same file.
     again = f"{folder}/again.samples"
     measure("profile", "record", f"board:{HEAVY}", "-o", again, "--seed", "5", *SHORT)

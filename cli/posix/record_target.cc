@@ -101,7 +101,7 @@ Result<std::unique_ptr<RecordTarget>> open_network_target(const std::string& nam
     Result<std::unique_ptr<udp::DatagramPort>> port = make_board_datagrams(rest, BoardNetwork());
     if (!port) return port.error();
     return std::unique_ptr<RecordTarget>(std::make_unique<NetworkTarget>(
-        std::move(*port), load, load.kind != LoadKind::none, rest.substr(0, rest.find('?'))));
+        std::move(*port), load, load.kind != LoadKind::none, board_image(name)));
   }
   udp::SocketOptions options;
   options.target = name.rfind(kUdp, 0) == 0 ? name.substr(kUdp.size()) : name;

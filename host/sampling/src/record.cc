@@ -27,7 +27,7 @@ namespace {
 constexpr int kAttempts = 3;
 constexpr int64_t kSliceNs = 100'000'000;
 // A target whose words stop coming does not keep us for ever.
-constexpr uint32_t kMostWords = 64u << 20;
+constexpr uint32_t kMostWords = 3 * kMostSamples;
 
 class Recorder {
  public:

@@ -30,7 +30,7 @@ class Case {
       candidate.bytes = unit.size;
       for (uint32_t pc = at; pc < at + unit.size; pc = (pc / 32 + 1) * 32) {
         const auto stall = static_cast<double>(random() % 100);
-        work.input.spots.push_back({pc, static_cast<uint32_t>(i), stall});
+        work.input.spots.push_back({pc, static_cast<uint32_t>(i), stall, stall + 10});
         work.input.stall += stall;
         use.stall += stall;
         use.weight += static_cast<uint64_t>(stall) + random() % 60;
@@ -107,7 +107,7 @@ TEST(FetchModel, AloneInItsSetsNothingIsSavedTogetherMuchIs) {
     unit.address = 0x60000000 + i * 128 + (i == 3 ? 32 : 0);  // 4 sets: the fourth alone in set 1
     unit.size = 32;
     units.units.push_back(unit);
-    input.spots.push_back({unit.address, i, i == 3 ? 0.0 : 100.0});
+    input.spots.push_back({unit.address, i, i == 3 ? 0.0 : 100.0, 110});
   }
   input.stall = 300;
   const FetchModel model(units, index, TargetCache{32, 4, 2}, input);

@@ -73,7 +73,7 @@ class Input {
       from_trace(trace);
     } else if (profile_.has_stall) {
       out_.is_measured = true;
-      for (const Address& one : addresses_) add(one.pc, one.stall);
+      for (const Address& one : addresses_) add(one.pc, one.stall, one.weight);
     } else {
       from_samples();
     }
@@ -100,9 +100,9 @@ class Input {
     }
   }
 
-  void add(uint32_t pc, double stall) {
+  void add(uint32_t pc, double stall, double weight) {
     const uint32_t unit = unit_at(units_, pc);
-    out_.spots.push_back({pc, unit, stall});
+    out_.spots.push_back({pc, unit, stall, weight});
     out_.stall += stall;
     if (unit != kNone) out_.by_unit[unit].stall += stall;
   }
@@ -145,7 +145,8 @@ class Input {
       for (const Address* at = first; at != last; ++at) {
         // Squares: the addresses that stand out are those that waited.
         add(at->pc,
-            sum.samples * share * at->weight * at->weight / std::max(sum.pairs + sum.samples, 1.0));
+            sum.samples * share * at->weight * at->weight / std::max(sum.pairs + sum.samples, 1.0),
+            at->weight);
       }
     });
   }
@@ -153,7 +154,8 @@ class Input {
   void from_trace(std::span<const uint8_t> trace) {
     out_.is_measured = true;
     const TraceVisits visits(trace);
-    std::map<uint32_t, double> stalls;  // by address: the first of its line that a block runs
+    std::map<uint32_t, std::pair<double, double>> stalls;  // and weights, by the first address of a
+                                                           // line that a block runs
     std::vector<bool> seen(visits.blocks().size());
     visits.each([&](const Visit& visit) {
       const profile::TraceBlock& block = visits.blocks()[visit.block];
@@ -161,16 +163,19 @@ class Input {
         seen[visit.block] = true;
         for (uint32_t at = block.address; at < block.end();
              at = (at / line_bytes_ + 1) * line_bytes_) {
-          stalls.emplace(at, 0);
+          stalls.emplace(at, std::make_pair(0.0, 0.0));
         }
       }
+      stalls[block.address].second += static_cast<double>(block.issue + visit.stall);
       if (visit.stall == 0) return;
       const uint32_t line = visit.misses > 0 ? visit.lines[0] : block.address / 32;
       const uint32_t last = std::max(block.address, block.end() - 2);
-      stalls[std::clamp(line * 32, block.address, last)] += static_cast<double>(visit.stall);
+      stalls[std::clamp(line * 32, block.address, last)].first += static_cast<double>(visit.stall);
     });
-    for (const auto& [pc, stall] : stalls) {
-      if (is_slow(profile_.target.region_at(pc)) && index_.section_at(pc) != kNone) add(pc, stall);
+    for (const auto& [pc, at] : stalls) {
+      if (is_slow(profile_.target.region_at(pc)) && index_.section_at(pc) != kNone) {
+        add(pc, at.first, at.second);
+      }
     }
   }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the sampler sees of code that has locked interrupts out: all of it behind BASEPRI, none of
-// it behind PRIMASK. For each function the cycles that it took by the cycle counter, and its
-// samples.
+// it behind PRIMASK; and of code that has a stack of its own (PSP) and floating-point registers in
+// use. For each function the cycles that it took by the cycle counter, and its samples.
 #include <cstdint>
 
 #include "firmware/ports/rt1062/console.h"
@@ -21,6 +21,28 @@ extern "C" {
 }
 [[gnu::noinline]] void work_behind_primask(uint32_t times) {
   while (times-- != 0) __asm__ volatile("nop\n\tnop\n\tnop\n\tnop\n\tnop");
+}
+
+[[gnu::noinline]] void work_with_floats(uint32_t times) {
+  while (times-- != 0) __asm__ volatile("vmul.f32 s0, s0, s0\n\tnop\n\tnop" ::: "s0");
+}
+
+// Calls `work` with the process stack in use, as a thread of an RTOS is run.
+[[gnu::naked]] void on_process_stack(uint32_t /*times*/, void (*)(uint32_t) /*work*/,
+                                     uint32_t* /*stack_end*/) {
+  __asm__ volatile(
+      "push {r4, lr}\n\t"
+      "msr psp, r2\n\t"
+      "mrs r3, control\n\t"
+      "orr r3, r3, #2\n\t"
+      "msr control, r3\n\t"
+      "isb\n\t"
+      "blx r1\n\t"
+      "mrs r3, control\n\t"
+      "bic r3, r3, #2\n\t"
+      "msr control, r3\n\t"
+      "isb\n\t"
+      "pop {r4, pc}");
 }
 
 }  // extern "C"
@@ -55,6 +77,14 @@ void behind_primask(Work& work, uint32_t times) {
   disable_interrupts();
   timed(work, times);
   enable_interrupts();
+}
+
+alignas(8) uint32_t process_stack[256];
+
+void with_own_stack(Work& work, uint32_t times) {
+  const uint32_t start = cycles();
+  on_process_stack(times, work.function, process_stack + 256);
+  work.cycles += cycles() - start;
 }
 
 void report(Work (&works)[2], firmware::Sampler& sampler) {
@@ -96,6 +126,15 @@ void run_program() {
   }
   sampler.stop();
   report(locked, sampler);
+
+  Work threads[2] = {{"open", work_open, 0, 0}, {"own stack", work_with_floats, 0, 0}};
+  static_cast<void>(sampler.start(link::kSamplerPc, kIntervalNs, 250, 1));
+  for (uint32_t i = 0; i < kRounds; ++i) {
+    timed(threads[0], 1000 + 7 * (i % 16));
+    with_own_stack(threads[1], 900 + 5 * (i % 16));
+  }
+  sampler.stop();
+  report(threads, sampler);
 
   // Longer than two intervals at a time: the timer runs out in vain.
   Work masked[2] = {{"open", work_open, 0, 0}, {"behind PRIMASK", work_behind_primask, 0, 0}};

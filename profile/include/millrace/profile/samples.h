@@ -77,6 +77,7 @@ enum class SampleFormat {
   sample_file,
   raw_u32,      // little-endian PCs
   raw_pc_lr,    // little-endian PC, LR pairs
+  raw_callers,  // little-endian PC, LR, exception number: a sampler's buffer of mode callers
   hex_text,     // PC [LR [exception]] in hex, one a line; gdb's x/ output
   orbuculum,    // the hardware event channel of orbfifo, orbtop's JSON
   probe_rs,     // the table of `probe-rs profile`
