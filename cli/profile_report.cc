@@ -193,6 +193,9 @@ std::string profile_report(const Profile& profile, size_t top) {
     source += fmt::format(", one every {} cycles", grouped(profile.interval_cycles));
   }
   if (profile.lost > 0) source += fmt::format(", {} lost", grouped(profile.lost));
+  if (profile.overruns > 0) {
+    source += fmt::format(", {} not taken (interrupts locked out)", grouped(profile.overruns));
+  }
   out += row("samples", source);
   std::string busy = "nothing but idle";
   if (profile.busy() > 0) {

@@ -176,7 +176,7 @@ with tempfile.TemporaryDirectory() as scratch:
 
     # The filters: one call a source file, each anchored.
     calls = zephyr.place(["tcp_in file=tcp.c", "tcp_out file=net/tcp.c", "fast file=subsys/net/tcp.c.obj",
-                          "helper file=my_tcp.c", "@data table file=net/tcp.c", "@object misc.c.obj",
+                          "helper file=libsubsys__net.a:my_tcp.c.obj", "@data table file=net/tcp.c", "@object misc.c.obj",
                           "@library libwhole.a"], "RELOCATE", "BUDGET 4096", "LIBRARIES kernel")
     filters = {}
     rest = []

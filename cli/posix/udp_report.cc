@@ -37,10 +37,13 @@ std::string limit(const udp::RateLimit& found, const std::string& until) {
 
 std::string peak_line(const LadderResult& r) {
   std::vector<double> peaks;
+  bool has_valid = false;
   for (const udp::Pass& pass : r.passes) {
     if (pass.peak_per_s > 0) peaks.push_back(pass.peak_per_s);
+    has_valid = has_valid || std::any_of(pass.steps.begin(), pass.steps.end(),
+                                         [](const StepResult& step) { return step.is_valid(); });
   }
-  if (peaks.empty()) return "none: no step was valid";
+  if (peaks.empty()) return has_valid ? "none: nothing was answered" : "none: no step was valid";
   const Statistics s = statistics_of(peaks);
   std::string text = fmt::format("{} echoes/s", rate(s.mean));
   if (s.count > 1) {

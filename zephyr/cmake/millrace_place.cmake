@@ -147,8 +147,17 @@ function(_millrace_place_snippet list libraries budget)
   zephyr_linker_sources(ITCM_SECTION ${snippet})
 endfunction()
 
-# The one source file that `source` of a list means: below Zephyr, the application or a module.
+# The one source file that `source` of a list means: below Zephyr, the application or a module. Zephyr
+# names its libraries after their folders: libsubsys__net__ip.a:tcp.c.obj is subsys/net/ip/tcp.c.
 function(_millrace_find_source source where result)
+  if(source MATCHES "^lib(.*)\\.a:(.*)\\.obj$")
+    string(REPLACE "__" "/" folder "${CMAKE_MATCH_1}")
+    set(source "${CMAKE_MATCH_2}")
+    if(EXISTS ${ZEPHYR_BASE}/${folder}/${source})
+      set(${result} "${ZEPHYR_BASE}/${folder}/${source}" PARENT_SCOPE)
+      return()
+    endif()
+  endif()
   if(source MATCHES ":")
     message(FATAL_ERROR "${where}: ${source} is a member of an archive; zephyr_code_relocate() cannot place it: "
                         "use CONFIG_MILLRACE_PLACE_SNIPPET, or take it off the list")

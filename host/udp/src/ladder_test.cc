@@ -190,6 +190,17 @@ TEST(Ladder, RecoveryIsTheLastLostRequest) {
   EXPECT_EQ(step.passes[0].steps[0].last_lost_ns, 99'600'000);  // 400 us apart, the one before
 }
 
+TEST(Ladder, ADeviceThatGoesAwayInTheLastStepIsMissed) {
+  FakeEcho fake;
+  LadderSettings s = settings_to(2500);
+  s.passes = 1;
+  s.has_aftermath = false;
+  fake.dies_at_ns = 1'100'000'000;  // in the middle of the only step
+  const LadderResult r = run(fake, s);
+  ASSERT_TRUE(r.trouble);
+  EXPECT_EQ(r.trouble->code, host::ErrorCode::gone);
+}
+
 TEST(Ladder, ADeviceThatGoesAwayKeepsWhatWasMeasured) {
   FakeEcho fake;
   fake.dies_at_ns = 2'000'000'000;

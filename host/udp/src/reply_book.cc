@@ -20,6 +20,16 @@ bool ReplyBook::mark(uint64_t sequence) {
   return is_new;
 }
 
+// A queue that grew through the step shows in its end: what was usual before it did is known by the
+// round trips of the first quarter.
+bool ReplyBook::is_overdue(int64_t arrival_ns) {
+  if (grace_ns_ == 0) {
+    const int64_t usual_ns = 2 * static_cast<int64_t>(result_->rtt.quantile(0.25));
+    grace_ns_ = std::min(kMostGraceNs, std::max({usual_ns, plan_.duration_ns / 100, int64_t{1}}));
+  }
+  return arrival_ns > end_ns_ + grace_ns_;
+}
+
 int64_t ReplyBook::take(const Arrival& arrival) {
   Payload reply;
   switch (decode_payload(arrival.bytes, session_, &reply)) {
@@ -47,10 +57,11 @@ int64_t ReplyBook::take(const Arrival& arrival) {
     return -1;
   }
   ++replies_;
+  last_ns_ = arrival.ns;
   if (reply.sequence < highest_) ++result_->reordered;
   highest_ = std::max<int64_t>(highest_, reply.sequence);
   if (arrival.ns <= end_ns_) ++in_window_;
-  if (arrival.ns > end_ns_ + kGraceNs) ++result_->backlog;
+  if (arrival.ns > end_ns_ && is_overdue(arrival.ns)) ++result_->backlog;
   // A time stamp of the kernel may be a little before the one that was made just before sending,
   // since the two clocks are compared only now and then.
   const int64_t rtt = std::max<int64_t>(0, arrival.ns - static_cast<int64_t>(reply.stamp_ns));

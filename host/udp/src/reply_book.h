@@ -23,9 +23,11 @@ class ReplyBook {
     return sequence / 64 < bits_.size() && (bits_[sequence / 64] >> sequence % 64 & 1) != 0;
   }
   uint64_t replies() const { return replies_; }
+  int64_t last_ns() const { return last_ns_; }  // when the last one came; -1: none did
   uint64_t replies_in_window() const { return in_window_; }
 
  private:
+  bool is_overdue(int64_t arrival_ns);
   bool mark(uint64_t sequence);  // false: was there before
 
   const uint32_t session_;
@@ -36,7 +38,8 @@ class ReplyBook {
   std::vector<uint64_t> bits_;  // a reply came, in time or late
   uint64_t replies_ = 0;        // requests with a reply
   uint64_t in_window_ = 0;
-  int64_t highest_ = -1;
+  int64_t highest_ = -1, last_ns_ = -1;
+  int64_t grace_ns_ = 0;  // 0: not known yet
 };
 
 }  // namespace millrace::udp

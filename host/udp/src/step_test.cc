@@ -51,6 +51,25 @@ TEST(Step, OverloadIsServedAtTheRateOfTheDevice) {
   EXPECT_TRUE(r.is_valid());
 }
 
+TEST(Step, AQueueThatGrowsIsNotSustainedHoweverShortTheStep) {
+  FakeEcho fake;
+  fake.queue = 100'000;
+  // 1,000/s too many: after 200 ms 200 are open, and take 10 ms. The grace is twice the round trip
+  // of the first quarter, 2 x (2.5 + 0.09) ms: some 97 of 4,200 come after it.
+  const StepResult r = run(fake, plan_at(21'000));
+  EXPECT_EQ(r.answered, 4200u);
+  EXPECT_NEAR(static_cast<double>(r.backlog), 97, 5);
+  EXPECT_FALSE(r.is_sustained());
+}
+
+TEST(Step, ALongWayIsNoQueue) {
+  FakeEcho fake;
+  fake.way_ns = 3'000'000;  // more than a hundredth of the step
+  const StepResult r = run(fake);
+  EXPECT_EQ(r.backlog, 0u);
+  EXPECT_TRUE(r.is_sustained());
+}
+
 TEST(Step, EachLossIsCountedAsItself) {
   FakeEcho fake;
   fake.lose_every = 100;
@@ -95,6 +114,20 @@ TEST(Step, RepliesToAnEarlierStepAreNotCountedInThisOne) {
   EXPECT_EQ(second.earlier, 200u);
 }
 
+TEST(Step, AQueueThatEmptiesInLargeTransfersIsWaitedFor) {
+  FakeEcho fake;
+  fake.service_ns = 2'000'000;
+  fake.queue = 1000;
+  fake.replies_at_once = 64;  // one transfer each 128 ms
+  FakeEchoPort port(fake);
+  Session session{7, 0, [] { return true; }};
+  StepPlan plan = plan_at(3200);  // 640 requests: ten transfers, 1.28 s
+  plan.settle_ns = 150'000'000;
+  const StepResult first = run_step(port, plan, session);
+  EXPECT_EQ(first.answered + first.late, 640u);
+  EXPECT_EQ(run_step(port, plan, session).earlier, 0u);
+}
+
 TEST(Step, RefusedSendsAreRequestsWithoutAnswer) {
   FakeEcho fake;
   fake.refuse_every = 100;
@@ -113,6 +146,15 @@ TEST(Step, AnOverflownSocketIsTheHosts) {
   EXPECT_EQ(r.lost(), 2u);
   EXPECT_EQ(r.drops.socket_overflow, 2u);
   EXPECT_EQ(r.fault, HostFault::socket_overflow);
+}
+
+TEST(Step, RepliesThatTheInterfaceDroppedAreTheHosts) {
+  FakeEcho fake;
+  fake.interface_drop_every = 1000;
+  const StepResult r = run(fake);
+  EXPECT_EQ(r.lost(), 2u);
+  EXPECT_EQ(r.drops.interface_rx, 2u);
+  EXPECT_EQ(r.fault, HostFault::interface_drops);
 }
 
 TEST(Step, SlowSendCallsAreTheHosts) {

@@ -43,14 +43,14 @@ struct StepResult {
   host::Histogram lateness;  // ns from a request's time to its send call; open loop only
   uint64_t late_sends = 0;   // of these, more than kLateSendNs
 
-  uint64_t answered = 0;   // requests, in time
-  uint64_t late = 0;       // requests answered too late
-  uint64_t duplicate = 0;  // further replies to a request
-  uint64_t reordered = 0;  // replies behind one to a later request
-  uint64_t altered = 0;    // not as they were sent
-  uint64_t foreign = 0;    // somebody else's
-  uint64_t backlog = 0;    // requests answered later than kGraceNs after the end, in time or late
-  uint64_t earlier = 0;    // replies to an earlier step
+  uint64_t answered = 0;             // requests, in time
+  uint64_t late = 0;                 // requests answered too late
+  uint64_t duplicate = 0;            // further replies to a request
+  uint64_t reordered = 0;            // replies behind one to a later request
+  uint64_t altered = 0;              // not as they were sent
+  uint64_t foreign = 0;              // somebody else's
+  uint64_t backlog = 0;              // requests answered long after the end, in time or late
+  uint64_t earlier = 0;              // replies to an earlier step
   double answered_per_s = 0;         // replies while it was sending
   host::Histogram rtt;               // ns, of those in time
   std::vector<uint32_t> rtt_sample;  // the first ones, in ns: for period_of_rtt()
@@ -69,7 +69,9 @@ struct StepResult {
   bool is_valid() const { return fault == HostFault::none; }
 };
 
-inline constexpr int64_t kGraceNs = 10'000'000;
+// How long after the end of a step an answer may come: twice the usual round trip, a hundredth of
+// the step at least, and at most this.
+inline constexpr int64_t kMostGraceNs = 10'000'000;
 inline constexpr double kMostBacklog = 0.01;
 inline constexpr int64_t kLateSendNs = 1'000'000;
 inline constexpr double kMostPacingError = 0.005;  // beyond: HostFault::pace
