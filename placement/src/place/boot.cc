@@ -71,7 +71,7 @@ bool is_one_of(const Function& function, std::span<const std::string_view> names
 class Walk {
  public:
   Walk(const ElfIndex& index, const CallGraph& graph, const BootOptions& options, BootClosure* out)
-      : index_(index), graph_(graph), out_(*out), from_(index.functions().size(), kNotReached) {
+      : graph_(graph), out_(*out), from_(index.functions().size(), kNotReached) {
     const std::vector<Function>& all = index.functions();
     after_.resize(all.size());
     copies_.resize(all.size());
@@ -186,7 +186,6 @@ class Walk {
     return false;
   }
 
-  const ElfIndex& index_;
   const CallGraph& graph_;
   BootClosure& out_;
   std::vector<uint32_t> from_;
