@@ -261,8 +261,9 @@ int send(const Options& options, const Invocation& invocation) {
   if (const Status s = check_outputs(options.outputs); !s) return fail_output(s.error());
   const File file = open_file(options.file, "rb");
   if (file == nullptr) {
-    return fail(
-        Error{ErrorCode::usage, fmt::format("open {}: {}", options.file, std::strerror(errno))});
+    return fail(Error{ErrorCode::usage,
+                      fmt::format("open {}: {} (give a file that can be read, or - for stdin)",
+                                  printable(options.file), std::strerror(errno))});
   }
   Result<std::unique_ptr<host::Endpoint>> endpoint =
       host::make_endpoint(options.link.port, endpoint_schemes());
