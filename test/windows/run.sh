@@ -49,6 +49,14 @@ expect() {
   fi
 }
 
+# same NAME FILE OTHER: both files hold the same, and something.
+same() {
+  if [ ! -s "$2" ] || ! cmp "$2" "$3"; then
+    echo "FAILED $1: $2 is not $3"
+    failures=$((failures + 1))
+  fi
+}
+
 # expect_json FILE EXPRESSION: EXPRESSION of Python holds for the document `d`.
 expect_json() {
   if ! python3 -c 'import json, sys
@@ -118,6 +126,21 @@ stop_device
 start_device --faults 'unplug=60000@1000000'
 run 3 gone serial bench COM7 --frame-size 2048 --frames 2000 --json gone.json
 expect gone COM7
+
+# The reliable stream: what arrives is compared here, with the stream that the Linux program takes
+# from a device of its own, and by the device (`sink`).
+stop_device
+start_device --protocol link --faults 'drop=300@1000+50000'
+rm -f got.bin wanted.bin
+"$linux" link receive pc:link -o wanted.bin --command 'source 500000' >/dev/null
+run 0 link_receive link receive COM7 -o got.bin --command 'source 500000' --json receive.json
+expect_json receive.json 'd["command"] == "link receive"'
+same link_receive got.bin wanted.bin
+run 0 link_send link send COM7 wanted.bin --command sink
+expect link_send 'device: wrong 0'
+run 0 link_bench link bench COM7 --bytes 1000000
+run 1 serial_on_link serial bench COM7 --frames 10
+expect serial_on_link 'millrace link bench'
 
 [ "$failures" = 0 ] || { echo "$failures failed"; exit 1; }
 echo "all passed"
