@@ -161,9 +161,10 @@ int run(Options& options, const Invocation& invocation) {
     return fail_output(writable.error());
   }
   catch_interrupt();
-  Result<std::unique_ptr<ByteSource>> source = LiveRun::is_live(options.view.name)
-                                                   ? options.live.open(options.view.name)
-                                                   : capture::open_capture(options.view.name);
+  const auto goes_on = [] { return !interrupted(); };
+  Result<std::unique_ptr<ByteSource>> source =
+      LiveRun::is_live(options.view.name) ? options.live.open(options.view.name)
+                                          : capture::open_capture(options.view.name, goes_on);
   if (!source) return fail_input(source.error(), options.view.name);
   PairCsv csv;
   if (!options.outputs.csv.empty()) {
@@ -172,7 +173,8 @@ int run(Options& options, const Invocation& invocation) {
     }
     options.analysis.on_pair = [&csv](const capture::Pair& pair) { csv.write(pair); };
   }
-  options.analysis.keep_going = [] { return !interrupted(); };
+  // A live capture ends by itself, with what it has.
+  if (!LiveRun::is_live(options.view.name)) options.analysis.keep_going = goes_on;
   const Result<std::unique_ptr<CaptureAnalysis>> analysis =
       capture::analyse(source->get(), printable(options.view.name), options.analysis);
   if (!analysis) return fail_input(analysis.error(), options.view.name);

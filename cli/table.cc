@@ -62,7 +62,7 @@ std::string Table::text(size_t width) const {
   std::string out = line(headings_);
   std::vector<std::string> rule;
   rule.reserve(widths.size());
-  for (const size_t width : widths) rule.emplace_back(width, '-');
+  for (const size_t columns : widths) rule.emplace_back(columns, '-');
   out += line(rule);
   for (const auto& row : rows_) out += line(row);
   return out;

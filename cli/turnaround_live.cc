@@ -101,7 +101,10 @@ Result<std::unique_ptr<ByteSource>> LiveRun::open(const std::string& name) {
   if (!save_.empty()) {
     options.copy = [this](const uint8_t* bytes, size_t size) {
       if (copy_ == nullptr || copy_error_ != 0) return;
-      if (std::fwrite(bytes, 1, size, copy_.get()) != size) copy_error_ = errno;
+      // Flushed, so that the file can be followed; there are few pieces when there is much.
+      if (std::fwrite(bytes, 1, size, copy_.get()) != size || std::fflush(copy_.get()) != 0) {
+        copy_error_ = errno;
+      }
     };
     copy_.reset(std::fopen(save_.c_str(), "wb"));
     if (copy_ == nullptr) {

@@ -21,6 +21,8 @@ ARROWS = {
     "host/capture": ["millrace/link/", "millrace/host/"],
     "host/udp": ["millrace/link/", "millrace/host/", "millrace/capture/"],
     "profile": ["millrace/link/", "samples/", "elf/", "attribution/", "output/", "footprint/"],
+    "placement": ["millrace/link/", "millrace/profile/", "build_input/", "place/", "select/",
+                  "units/", "value/"],
     "board/src/core": [],
     "board/src/memory": ["core/"],
     "board/src/cpu": ["core/", "memory/"],
@@ -34,17 +36,19 @@ ARROWS = {
     "board/src/gdb": ["core/", "memory/", "millrace/board/"],
     "board/include": [],
     "cli": ["millrace/host/", "millrace/capture/", "millrace/link/", "millrace/board/",
-            "millrace/profile/", "millrace/udp/", "firmware/ports/pc/"],
+            "millrace/profile/", "millrace/placement/", "millrace/udp/",
+            "firmware/ports/pc/"],
     "bench": ["millrace/", "firmware/", "host/", "cli/", "core/", "memory/", "cpu/", "image/"],
     "test": ["millrace/", "firmware/", "host/", "cli/", "core/", "memory/", "cpu/", "image/",
              "usb/"],
 }
 # Unit tests of a folder may also use the PC device, as the other end of a real PTY, and the packets
 # and the board of the debugger's tests.
-TEST_EXTRA = ["firmware/ports/pc/", "gdb/", "gtest/", "gmock/"]
+TEST_EXTRA = ["firmware/ports/pc/", "testing/", "gdb/", "gtest/", "gmock/"]
 OURS = re.compile(r"^(core|memory|cpu|devices|usb|ip|image|trace|gdb|millrace|link|firmware|board|host|profile|record|report|cli|bench|test)/")
 OWN_HEADERS = {"link": "millrace/link/", "host": "millrace/host/",
-               "host/capture": "millrace/capture/", "host/udp": "millrace/udp/", "profile": "millrace/profile/", "board/include": "millrace/board/",
+               "host/capture": "millrace/capture/", "host/udp": "millrace/udp/", "profile": "millrace/profile/",
+               "placement": "millrace/placement/", "board/include": "millrace/board/",
                "board/src/core": "core/", "board/src/memory": "memory/", "board/src/cpu": "cpu/",
                "board/src/image": "image/", "board/src/gdb": "gdb/",
                "board/src/devices": "devices/", "board/src/usb": "usb/", "board/src/ip": "ip/",

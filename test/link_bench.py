@@ -29,6 +29,9 @@ assert run["statistics"]["gap_bytes"] > 0 and run["wrong_bytes"] == 0, run
 assert run["bytes"] + run["statistics"]["gap_bytes"] == 4 << 20, run
 
 e2e.measure("link", "bench", "pc:link?unplug=100@500000", "--bytes", "1M")[0].says("replugs 1")
+# Far enough in for the reading thread, which the port is taken away from.
+e2e.measure("link", "bench", "pc:link?unplug=10@9000000", "--bytes", "20M")[0].says(
+    "replugs 1", "0 bytes wrong")
 outcome = e2e.millrace("link", "bench", "pc:link?reset=100@500000", "--bytes", "10M", expect=3)
 outcome.says("the device has started anew")
 outcome = e2e.millrace("link", "bench", "pc:link?reset_silent=@500000", "--bytes", "10M", expect=3)

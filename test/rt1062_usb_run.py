@@ -167,6 +167,10 @@ def check_bad_options(folder):
                    "1s=plug,", "1000001=plug", "0.0000000001=plug"):
         bad("--usb", "host", "--usb-at", events, says="1.5s=unplug,2s=plug")
     bad("--usb", "host", "--usb-at", "2=unplug,1s=plug", says="earlier")
+    # A firmware without USB: nothing that another program could have used.
+    millrace("board", "run", FOLDER / "hello_itcm.hex", "--usb", "pty", "--seconds", 1,
+             expect=1).says("millrace: --usb pty: there was no serial port: the firmware has no "
+                            "USB device, or did not get so far")
     # A disk that is full.
     millrace("board", "run", IMAGE, "--usb", "host", "--pcap", "/dev/full", "--seconds", 1,
              expect=1).says("--pcap", "No space left")

@@ -7,6 +7,7 @@ import pathlib
 import shutil
 import signal
 import socket
+import struct
 import subprocess
 import sys
 
@@ -29,6 +30,7 @@ def run(*words):
 class Board:
     def __init__(self, image, interface, *words):
         self.interface = interface
+        self.code = 130
         self.process = subprocess.Popen(
             [e2e.MILLRACE, "board", "run", image, "--usb", f"tap={interface}", "--seconds", "0",
              "--uart", "6=/dev/null", *map(str, words)], stdin=subprocess.DEVNULL,
@@ -46,7 +48,17 @@ class Board:
     def __exit__(self, *_):
         self.process.send_signal(signal.SIGINT)
         self.end = self.process.communicate(timeout=DEADLINE_S)[1].decode()
-        assert self.process.returncode == 130, self.end
+        assert self.process.returncode == self.code, self.end
+
+
+def delete_link(name):
+    """What `ip link delete` does (rtnetlink(7)); BusyBox cannot."""
+    with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0) as netlink:
+        netlink.settimeout(DEADLINE_S)
+        body = struct.pack("=BxHiII", socket.AF_UNSPEC, 0, socket.if_nametoindex(name), 0, 0)
+        netlink.send(struct.pack("=IHHII", 16 + len(body), 17, 1 | 4, 1, 0) + body)  # DELLINK, ACK
+        error, = struct.unpack_from("=i", netlink.recv(4096), 16)
+        assert error == 0, os.strerror(-error)
 
 
 def echoes(count):
@@ -110,14 +122,24 @@ def inside():
     image = IMAGES / "usb_echo_ecm_itcm.hex"
     fails("board", "run", image, "--usb", "tap=lo", expect=1,
           says="TAP interface lo: an interface of that name is there and is no TAP")
+    # An interface that is set down and up again goes on; one that is deleted ends the run.
+    with Board(image, "teensy1") as board:
+        run("busybox", "ip", "addr", "add", f"{OURS}/24", "dev", "teensy1")
+        run("busybox", "ip", "link", "set", "teensy1", "down")
+        run("busybox", "ip", "link", "set", "teensy1", "up")
+        echoes(10)
+        delete_link("teensy1")
+        board.code = 1
+        board.says("millrace: stopped after")
+        board.says("millrace: --usb tap: interface teensy1 was deleted by another program")
     # Its serial port is there besides the network, for those who look.
     outcome = e2e.millrace("board", "run", IMAGES / "usb_echo_acm_ecm_itcm.hex", "--usb", "host",
                            "--seconds", "1")
     outcome.says("serial port 1209:", "network CDC-ECM, MAC address 0e:")
     # A firmware without a network says so.
     outcome = e2e.millrace("board", "run", IMAGES / "usb_stream_itcm.hex", "--usb", "tap",
-                           "--seconds", "1")
-    outcome.says("has no CDC-ECM or CDC-NCM function", "interface tap0: 0 frames to the kernel")
+                           "--seconds", "1", expect=1)
+    outcome.says("millrace: --usb tap: there was no network interface: ", "has no CDC-ECM or CDC-NCM function", "interface tap0: 0 frames to the kernel")
 
 
 def outside():

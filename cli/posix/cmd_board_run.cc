@@ -140,7 +140,7 @@ Status Run::prepare() {
   if (!image) return image.error();
   image_ = std::move(*image);
   BoardChoices choices = options_.board;
-  if (const Status loaded = load_timing_profile("--timing ", &choices); !loaded) return loaded;
+  if (Status loaded = load_timing_profile("--timing ", &choices); !loaded) return loaded;
   board::BoardOptions& board = choices.board;
   std::vector<UartPlace> places = options_.uarts;
   if (places.empty()) places.push_back({6, UartPlace::Kind::standard_output, ""});
@@ -345,6 +345,11 @@ int Run::report(const StopInfo& stop) {
   const std::string text = sentence(stop, &code);
   if (interrupted()) code = kInterrupted;
   write_text(stderr, fmt::format("millrace: {}\n", text));
+  // A run that ended at its --until may have been too short for it.
+  if (const std::string trouble = usb_.trouble(); !trouble.empty() && !uarts_.found()) {
+    write_text(stderr, fmt::format("millrace: {}\n", trouble));
+    code = worse(code, kFailed);
+  }
   write_text(stderr, usb_.summary());
   const board::BoardStats stats = board_->stats();
   if (options_.stats) {
@@ -418,7 +423,7 @@ void add_board_run(Command parent, const Program& program) {
       "                                                         -ex 'target remote :3333'\n"
       "Seconds and cycles are simulated; every figure is predicted, not measured.\n"
       "Exit code 1 if the firmware faulted, did not boot, ended with an error or did not print\n"
-      "the text of --until.");
+      "the text of --until, and if it never showed what --usb pty or tap was to give.");
   add_image_options(command, &options->image);
   command.option("--seconds", "S", "Simulated seconds; 0 is without end (10; 0 with --usb usbip)",
                  ValueKind::text, [options](const std::string& text) {

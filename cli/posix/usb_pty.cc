@@ -184,6 +184,7 @@ void UsbPty::exchange(uint64_t ns) {
     if (master_ >= 0) vanish();
     return;
   }
+  was_there_ = true;
   if (master_ < 0 && !is_broken_) appear();
   if (master_ < 0) return;
   // In this order: what was written behind a close that is not seen yet must wait for the next

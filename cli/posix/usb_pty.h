@@ -27,6 +27,8 @@ class UsbPty {
   // Between two pieces of the run: notices plug and unplug, open and close, and moves bytes both
   // ways. `ns` is the board's time.
   void exchange(uint64_t ns);
+  // There has been a serial port, if only for a while.
+  bool was_there() const { return was_there_; }
 
  private:
   void appear();
@@ -44,7 +46,7 @@ class UsbPty {
   unsigned users_ = 0;
   bool was_released_ = false;  // the last of them closed it, and maybe another one opened it since
   std::string path_;           // of the slave
-  bool is_broken_ = false;
+  bool is_broken_ = false, was_there_ = false;
   bool is_open_ = false;    // a program has it, or has closed it and its last bytes are under way
   uint64_t closed_ns_ = 0;  // when that was; 0: it has it
   uint64_t quiet_until_ns_ = 0;

@@ -102,6 +102,24 @@ bool UsbRun::exchange(uint64_t ns, bool is_asleep) {
   return is_event;
 }
 
+std::string UsbRun::trouble() const {
+  if (tap_ != nullptr && tap_->is_deleted()) {
+    return fmt::format("--usb tap: interface {} was deleted by another program",
+                       printable(tap_->name()));
+  }
+  std::string what, why;
+  if (pty_ != nullptr && !pty_->was_there()) {
+    what = "pty: there was no serial port";
+    why = usb_->problem();
+  } else if (tap_ != nullptr && !tap_->was_there()) {
+    what = "tap: there was no network interface";
+    why = usb_->ethernet().problem();
+  }
+  if (what.empty()) return {};
+  if (why.empty()) why = "the firmware has no USB device, or did not get so far";
+  return fmt::format("--usb {}: {}", what, printable(why));
+}
+
 std::string UsbRun::summary() const {
   if (exported_ != nullptr) {
     const board::UsbIpPortCounts counts = exported_->counts();

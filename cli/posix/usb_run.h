@@ -29,13 +29,17 @@ class UsbRun {
   bool is_live() const { return pty_ != nullptr || tap_ != nullptr || listener_ != nullptr; }
   // exchange() keeps the pace itself.
   bool is_paced() const { return listener_ != nullptr; }
-  bool failed() const { return capture_.failed() || packet_capture_.failed(); }
+  bool failed() const {
+    return capture_.failed() || packet_capture_.failed() || (tap_ != nullptr && tap_->is_deleted());
+  }
 
   // The board is to run no further than this, in nanoseconds of its time.
   uint64_t next_event_ns() const;
   // Between two pieces of the run: what happens to the cable by now, and bytes. With `is_asleep`,
   // for a board whose time stands, the next event comes at once. True: there was an event.
   bool exchange(uint64_t ns, bool is_asleep);
+  // Why what --usb asked for was never there, or is there no longer; empty: it is all right.
+  std::string trouble() const;
   // What became of it, for the report: a line, or empty.
   std::string summary() const;
   Json to_json() const;  // REQUIRES: is_there()

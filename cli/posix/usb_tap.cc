@@ -144,6 +144,7 @@ Status UsbTap::bring_up() {
 
 // Address and MTU are the device's; they stay when it goes.
 void UsbTap::follow_device() {
+  was_there_ = was_there_ || port_.is_configured();
   const bool carrier = port_.has_carrier();
   if (carrier != carrier_) {
     carrier_ = carrier;
@@ -184,6 +185,7 @@ void UsbTap::exchange() {
   std::array<uint8_t, kFrameBytes> frame;
   for (size_t i = 0; i < kMostAtOnce && port_.queued() < kMostQueued; ++i) {
     const ssize_t size = ::read(fd_, frame.data(), frame.size());
+    if (size < 0 && errno == EBADFD) is_deleted_ = true;
     if (size <= 0) return;
     const bool taken = port_.send({frame.data(), static_cast<size_t>(size)});
     ++(taken ? counts_.to_device : counts_.dropped_to_device);

@@ -37,6 +37,10 @@ class UsbTap final : private board::EthernetClient {
   const std::string& name() const { return name_; }
   // Between two pieces of the run: frames of the kernel, and what became of the device.
   void exchange();
+  // The device has had a network interface, if only for a while.
+  bool was_there() const { return was_there_; }
+  // Somebody deleted the interface: no frame goes to or comes from the kernel any more.
+  bool is_deleted() const { return is_deleted_; }
   const TapCounts& counts() const { return counts_; }
   Json to_json() const;
 
@@ -53,7 +57,7 @@ class UsbTap final : private board::EthernetClient {
   int fd_ = -1;
   std::string name_;
   bool is_changed_ = true;
-  bool carrier_ = false;
+  bool carrier_ = false, was_there_ = false, is_deleted_ = false;
   board::MacAddress mac_{};
   std::string problem_;  // that was printed last
   TapCounts counts_;

@@ -18,7 +18,7 @@ inline constexpr uint8_t kLinkText = 1;
 
 // Where everything of a LinkDevice stands. RING bytes of retransmit memory: data that the
 // application has produced and the PC program has not taken; it bridges a stall of RING / rate.
-template <size_t kRing, uint32_t kSlots, uint32_t kCredit = 8192, uint32_t kMaxPayload = 4076>
+template <size_t kRing, uint32_t kSlots, uint32_t kCredit = 16384, uint32_t kMaxPayload = 4076>
 struct LinkMemory {
   alignas(32) uint8_t ring[kRing];
   alignas(32) uint8_t text_ring[2048];

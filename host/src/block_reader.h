@@ -23,7 +23,7 @@ class BlockReader {
   virtual ~BlockReader() = default;
   // Gives the next block, waiting for it until `deadline_ns` at most; a deadline in the past polls.
   virtual Block next(int64_t deadline_ns) = 0;
-  // Ends reading. Blocks that were not taken are dropped.
+  // Ends reading. Blocks that came before can still be taken.
   virtual void stop() = 0;
   // CPU time of a reading thread of its own, 0 if there is none. After stop().
   virtual int64_t cpu_ns() const = 0;
@@ -41,6 +41,7 @@ struct ThreadedReaderOptions {
   // is to stop.
   uint64_t expected_bytes = UINT64_MAX;
   size_t ring_bytes = size_t{8} << 20;  // at least 4 * read_size is used
+  int64_t nap_ns = 4'000'000;           // next() sleeps so long between takings while data flows
 };
 
 // Reads in a thread of its own into a ring; next() never makes it wait unless the ring is full.

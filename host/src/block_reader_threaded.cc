@@ -33,7 +33,6 @@ namespace {
 
 constexpr size_t kChunkBytes = size_t{256} << 10;
 constexpr size_t kDescriptors = 16384;
-constexpr int64_t kNapNs = 4000000;
 constexpr int64_t kReadSliceNs = 100000000;  // how long stop() may have to wait in a stream
 constexpr int64_t kTailSliceNs = 5000000;    // and behind it
 
@@ -43,6 +42,7 @@ class ThreadedReader final : public BlockReader {
       : transport_(transport),
         read_size_(options.read_size),
         expected_bytes_(options.expected_bytes),
+        nap_ns_(options.nap_ns),
         chunk_bytes_(std::min(std::max(kChunkBytes, 2 * options.read_size),
                               std::max(options.ring_bytes / 2, options.read_size))),
         chunk_end_(std::max<size_t>(2, options.ring_bytes / chunk_bytes_), 0),
@@ -79,7 +79,7 @@ class ThreadedReader final : public BlockReader {
       if (block.arrival_ns >= deadline_ns) return block;
       const int64_t left = deadline_ns - block.arrival_ns;
       if (std::exchange(flowing_, false)) {
-        wait(Waiting::napping, std::min(left, kNapNs));
+        wait(Waiting::napping, std::min(left, nap_ns_));
       } else {
         wait(Waiting::idle, left);
       }
@@ -206,6 +206,7 @@ class ThreadedReader final : public BlockReader {
   Transport& transport_;
   const size_t read_size_;
   const uint64_t expected_bytes_;
+  const int64_t nap_ns_;
   const size_t chunk_bytes_;
   // Of each chunk: the number of reads produced when the last one in it was. Reading thread only.
   std::vector<uint64_t> chunk_end_;

@@ -2,6 +2,11 @@
 // One loop: offer the port what the peer wants to say, take what has come, let time pass. While the
 // port does not take everything the wait for input is short, since a Transport waits for one
 // direction at a time.
+//
+// The loop reads itself as long as answers matter more than rate. A fast stream is read by a thread
+// (block_reader_threaded.cc): a terminal holds 12 KB, so whoever feeds it stands still whenever
+// this loop checks, copies and writes to a file instead of reading. When nothing comes for a while
+// the thread ends.
 #include "millrace/host/link_session.h"
 
 #include <fmt/core.h>
@@ -10,6 +15,7 @@
 #include <random>
 #include <vector>
 
+#include "block_reader.h"
 #include "link_errors.h"
 #include "millrace/link/classic_stream.h"
 #include "millrace/link/control_message.h"
@@ -28,11 +34,14 @@ constexpr uint32_t kOtherStreamBytes = 65536;
 constexpr uint32_t kSlots = 512;
 constexpr size_t kScanBytes = 262144;
 constexpr int64_t kBlockedWaitNs = 200'000;
-// While so many bytes come in so short a time, ACKs go out by size long before they are due by
-// time. Then a read may block, which on Linux is one call and not three; should the stream stop
-// just then, the device asks with a probe.
+// A stream is fast when so many bytes come in so short a time, and over when nothing comes so long.
 constexpr int64_t kFastBurstBytes = 131072;
 constexpr int64_t kFastBurstNs = 6'000'000;
+constexpr int64_t kFastOverNs = 50'000'000;
+// Between two takings of what the thread has read. Longer naps cost less and let the device wait
+// longer for acknowledgements: 0.5 ms are 20 KB of its memory at 40 MB/s.
+constexpr int64_t kNapNs = 500'000;
+constexpr size_t kMostAtOnce = 262144;  // before the application gets its turn
 constexpr int64_t kProbeNs = 500'000'000;
 constexpr int64_t kByeNs = 100'000'000;
 
@@ -50,6 +59,9 @@ struct LinkSession::State {
   bool anything_to_read();
   bool room_for_refused() const;
   bool is_measuring_device();
+  IoResult receive(int64_t until_ns);
+  IoResult receive_from_thread(int64_t until_ns);
+  size_t take(const Block& block);
   void note_read(size_t size);
   LinkItem peek(uint8_t stream);
   uint64_t now_us() { return static_cast<uint64_t>(endpoint.clock().now_ns() / 1000); }
@@ -57,6 +69,7 @@ struct LinkSession::State {
   Endpoint& endpoint;
   LinkSettings settings;
   std::unique_ptr<Transport> transport;
+  std::unique_ptr<BlockReader> reader;  // of a fast stream; uses the transport
   std::random_device random;
   std::vector<std::vector<uint8_t>> buffers;
   std::vector<std::vector<link::SenderSlot>> sender_slots;
@@ -72,7 +85,7 @@ struct LinkSession::State {
   int64_t longest_reconnect_ns = 0;
   int64_t burst_start_ns = 0;
   int64_t burst_bytes = 0;
-  int64_t burst_ns = 0;                      // that the last kFastBurstBytes took; 0: unknown
+  int64_t last_block_ns = 0;                 // of the reader
   bool blocked = false;                      // the port did not take everything
   std::array<bool, kLinkStreams> refused{};  // a writer that wait() has not told of room yet
   std::optional<Error> failed;
@@ -166,43 +179,79 @@ Status LinkSession::State::step(int64_t deadline_ns) {
   }
   peer->poll(now_us());
   blocked = !send();
-  const uint64_t now = now_us();
-  const bool fast = burst_ns > 0 && burst_ns < kFastBurstNs;
-  int64_t until = static_cast<int64_t>(peer->wakeup_us(now, !fast)) * 1000;
+  int64_t until = static_cast<int64_t>(peer->wakeup_us(now_us())) * 1000;
   const int64_t now_ns = endpoint.clock().now_ns();
   if (blocked) until = std::min(until, now_ns + kBlockedWaitNs);
   until = std::min({until, deadline_ns, now_ns + 100'000'000});
-  size_t room = 0;
-  uint8_t* space = peer->space(&room);
-  const IoResult read = transport->read({space, room}, until);
-  switch (read.kind) {
-    case IoKind::done:
-      note_read(read.size);
-      peer->received(read.size, now_us());
-      break;
-    case IoKind::nothing_yet:
-      burst_ns = burst_bytes = 0;
-      break;
-    case IoKind::gone:
-      return reopen();
-    case IoKind::error:
-      return read.error;
-  }
+  IoResult read = reader == nullptr ? receive(until) : receive_from_thread(until);
+  if (read.kind == IoKind::gone) return reopen();
+  if (read.kind == IoKind::error) return read.error;
   peer->poll(now_us());
   return {};
 }
 
+IoResult LinkSession::State::receive(int64_t until_ns) {
+  size_t room = 0;
+  uint8_t* space = peer->space(&room);
+  IoResult read = transport->read({space, room}, until_ns);
+  if (read.kind == IoKind::nothing_yet) burst_bytes = 0;
+  if (read.kind != IoKind::done) return read;
+  peer->received(read.size, now_us());
+  note_read(read.size);
+  return read;
+}
+
+IoResult LinkSession::State::receive_from_thread(int64_t until_ns) {
+  size_t taken = 0;
+  Block block = reader->next(until_ns);
+  for (; block.kind == IoKind::done && taken < kMostAtOnce; block = reader->next(0)) {
+    taken += take(block);
+  }
+  if (block.kind == IoKind::done) taken += take(block);
+  if (block.kind == IoKind::nothing_yet && block.arrival_ns - last_block_ns > kFastOverNs) {
+    reader->stop();
+    for (block = reader->next(0); block.kind == IoKind::done; block = reader->next(0)) {
+      taken += take(block);  // what came until the thread had ended
+    }
+    reader.reset();
+  }
+  return {block.kind, taken, std::move(block.error)};
+}
+
+size_t LinkSession::State::take(const Block& block) {
+  last_block_ns = block.arrival_ns;
+  std::span<const uint8_t> rest = block.bytes;
+  while (!rest.empty()) {
+    size_t room = 0;
+    uint8_t* space = peer->space(&room);
+    const size_t piece = std::min(room, rest.size());
+    std::copy_n(rest.data(), piece, space);
+    peer->received(piece, now_us());
+    rest = rest.subspan(piece);
+  }
+  return block.bytes.size();
+}
+
 void LinkSession::State::note_read(size_t size) {
-  if (burst_bytes == 0) burst_start_ns = endpoint.clock().now_ns();
+  const int64_t now = endpoint.clock().now_ns();
+  if (burst_bytes == 0) burst_start_ns = now;
   burst_bytes += static_cast<int64_t>(size);
   if (burst_bytes < kFastBurstBytes) return;
-  burst_ns = endpoint.clock().now_ns() - burst_start_ns + 1;
+  const bool fast = now - burst_start_ns < kFastBurstNs;
   burst_bytes = 0;
+  if (!fast || endpoint.clock().is_virtual()) return;
+  ThreadedReaderOptions options;
+  options.expected_bytes = 0;  // ends within 5 ms
+  options.nap_ns = kNapNs;
+  reader = make_threaded_reader(*transport, options);
+  last_block_ns = now;
 }
 
 Status LinkSession::State::reopen() {
   const int64_t start = endpoint.clock().now_ns();
   peer->port_lost();
+  reader.reset();
+  burst_bytes = 0;
   transport.reset();
   const Error gone{ErrorCode::gone, endpoint.name() + ": the device went away"};
   if (settings.follow_replug_ms == 0) return gone;

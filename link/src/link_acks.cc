@@ -33,7 +33,7 @@ void LinkPeer::note_news(uint64_t now_us) {
       news_ = true;
       ack_at_us_ = now_us + options_.ack_delay_us;
     }
-    uint64_t enough = receiver.ring_bytes() / 4;
+    uint64_t enough = receiver.ring_bytes() / 2;
     if (options_.ack_bytes < enough) enough = options_.ack_bytes;
     if (receiver.next_offset() - told_[i].told_next >= enough ||
         receiver.offset() - told_[i].told_released >= enough) {

@@ -275,7 +275,10 @@ bool LinkPeer::adopt_streams(bool same_process) {
     for (size_t k = 0; entry.from_host && k < options_.sender_count; ++k) {
       StreamSender& sender = *options_.senders[k];
       if (sender.options().stream != entry.stream) continue;
-      if (!same_process) sender.reset(entry.first_sequence, entry.first_offset);
+      if (!same_process) {
+        sender.reset(entry.first_sequence, entry.first_offset);
+        if (entry.ended) sender.set_ended();
+      }
       const uint32_t limit =
           entry.max_payload < welcome_.max_payload ? entry.max_payload : welcome_.max_payload;
       if (!sender.fits(limit)) {

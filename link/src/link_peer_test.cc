@@ -44,7 +44,11 @@ TEST(LinkPeer, DamagedLinkSendsLittleMoreThanTheDamagedFrames) {
   EXPECT_TRUE(rig.run(20'000'000, [&] { return rig.all_delivered(); })) << rig.error();
   EXPECT_EQ(rig.host->consumers[0].delivered, 50'000'000u);
   EXPECT_GT(rig.to_host.damages, 400u);
-  EXPECT_LT(static_cast<double>(rig.to_host.carried), 50'000'000 * 1.05);
+  // A damaged frame costs its 4,116 bytes once more: at one in 100,000 bytes that makes 1.0049 x
+  // 1.0412 = 1.046 wire bytes a byte. Now and then the repetition is hit, too.
+  const double clean = 50'000'000 * 1.0049;
+  const double again = 4116.0 * static_cast<double>(rig.to_host.damages);
+  EXPECT_LT(static_cast<double>(rig.to_host.carried), clean + 1.02 * again);
 }
 
 // Goodput in virtual time on a cable of 30 MB/s, against the same cable without damage.

@@ -59,5 +59,15 @@ TEST(LinkSchedule, FixedNumbersDeliver) {
   }
 }
 
+TEST(LinkSchedule, BulkNumbersDeliver) {
+  for (uint64_t number = 1; number <= 8; ++number) {
+    const Schedule schedule = random_bulk_schedule(number);
+    const ScheduleResult result = run_schedule(schedule);
+    ASSERT_EQ(result.error, "") << number << ": " << to_text(schedule);
+    // Each byte is delivered, or in a gap.
+    EXPECT_GE(result.delivered_bytes + result.gap_bytes, schedule.in_bytes);
+  }
+}
+
 }  // namespace
 }  // namespace millrace::link::testing

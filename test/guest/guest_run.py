@@ -49,9 +49,10 @@ class Board:
         return out.decode(), err.decode()
 
 
-def boot(folder, kernel_folder, **parameters):
-    """Runs the guest to its end; what it left in /out as {name: bytes}. The parameters are in the
-    environment of its init."""
+def boot(folder, kernel_folder, events, **parameters):
+    """Runs the guest to its end; what it left in /out as {name: bytes}. `events` has what to do here
+    when the guest's console says something; the parameters are in the environment of its init."""
+    events = dict(events)
     with socket.create_server(("127.0.0.1", 0)) as results:
         words = dict(parameters, RESULTS_PORT=results.getsockname()[1])
         append = " ".join(["console=ttyS0 quiet loglevel=4 nokaslr mitigations=off panic=-1",
@@ -73,6 +74,8 @@ def boot(folder, kernel_folder, **parameters):
                     if not piece:
                         break
                     console += piece
+                    for line in [line for line in events if line.encode() in console]:
+                        events.pop(line)()
                 if results in ready:
                     connection, _ = results.accept()
                 elif connection in ready:
@@ -94,7 +97,7 @@ def boot(folder, kernel_folder, **parameters):
     return out
 
 
-def run_guest(folder, init, programs, last, **parameters):
+def run_guest(folder, init, programs, last, events=(), **parameters):
     """Boots `init` with these programs; its results, which are also left in build/guest/`last` to look
     at after a failure."""
     for program in ("qemu-system-x86_64", "tshark"):
@@ -106,7 +109,7 @@ def run_guest(folder, init, programs, last, **parameters):
     shutil.rmtree(last, ignore_errors=True)
     last.mkdir()
     initramfs(folder / "initramfs", kernel_folder, HERE / init, programs)
-    out = boot(folder, kernel_folder, **parameters)
+    out = boot(folder, kernel_folder, events, **parameters)
     for file, content in out.items():
         (last / file).write_bytes(content)
     return out, last
@@ -117,5 +120,5 @@ def check_codes(out, expected):
     for name, code in expected.items():
         text = out.get(f"{name}.txt", b"").decode(errors="replace")
         was = out.get(f"{name}.code", b"nothing").decode().strip()
-        assert was == str(code), (f"{name}: exit {was}, not {code}:\n{text}\n"
+        assert was == str(code), (f"{name}: exit {was}, not {code}:\n{text[-3000:]}\n"
                                   f"{out.get('dmesg.txt', b'').decode(errors='replace')[-3000:]}")

@@ -17,25 +17,40 @@ device() ( # a process of its own: it goes elsewhere
     echo "driver $(basename "$(readlink "$interface/driver")")"
   done
 )
-bench() { millrace serial bench $TTY --json "/out/$1.json" --frames "$2" --direction "$3" --timeout-ms 60000; }
+bench() ( # NAME OPTIONS...
+  name=$1
+  shift
+  millrace serial bench $TTY --json "/out/$name.json" --timeout-ms 60000 "$@"
+)
+turnaround_start() { # NAME
+  millrace turnaround usbmon0 --json "/out/$1.json" --csv "/out/$1.csv" --save "/out/$1.pcapng" \
+    >"/out/$1.txt" 2>&1 &
+  turnaround=$!
+  until_true test -s "/out/$1.pcapng"
+}
+turnaround_end() { # NAME
+  kill -INT $turnaround
+  wait $turnaround
+  echo $? >"/out/$1.code"
+}
 
 step modules modules
 step network network
+# All the traffic of this part fits into the kernel's ring: nothing can be dropped, however slow.
 usbmon_start usbmon
-millrace turnaround usbmon0 --json /out/turnaround.json --csv /out/pairs.csv \
-  --save /out/live.pcapng >/out/turnaround.txt 2>&1 &
-turnaround=$!
-until_true test -s /out/live.pcapng
+turnaround_start dialogue
 step attach attach
 step device device
 step doctor millrace doctor $TTY
-step bench_in bench bench_in 1Ki in
-kill -INT $turnaround
-wait $turnaround
-echo $? >/out/turnaround.code
+step bench_ack bench bench_ack --frames 64 --ack each
+turnaround_end dialogue
 usbmon_end usbmon
-step bench_out bench bench_out 256 out
+# Here much may be, if this machine is busy.
+turnaround_start stream
+step bench_in bench bench_in --frames 1Ki --direction in
+turnaround_end stream
+step bench_out bench bench_out --frames 256 --direction out
 step detach detach
 step reattach attach
-step bench_again bench bench_again 256 in
+step bench_again bench bench_again --frames 256 --direction in
 finish

@@ -22,8 +22,8 @@ using host::Result;
 // Unbuffered: the window of the reader is the buffer.
 class FileSource final : public ByteSource {
  public:
-  FileSource(std::FILE* file, std::string name, bool owns)
-      : file_(file), name_(std::move(name)), owns_(owns) {}
+  FileSource(std::FILE* file, std::string name, bool owns, std::function<bool()> keep_going)
+      : file_(file), name_(std::move(name)), owns_(owns), keep_going_(std::move(keep_going)) {}
   ~FileSource() override {
     if (owns_) std::fclose(file_);
   }
@@ -31,7 +31,7 @@ class FileSource final : public ByteSource {
   FileSource& operator=(const FileSource&) = delete;
 
   Result<size_t> read(uint8_t* to, size_t size) override {
-    const ptrdiff_t got = read_available(file_, to, size);
+    const ptrdiff_t got = read_available(file_, to, size, keep_going_);
     if (got >= 0) return static_cast<size_t>(got);
     if (errno == EINTR) return Error{ErrorCode::interrupted, "interrupted"};
     return Error{ErrorCode::io, fmt::format("read {}: {} (is the medium all right?)", name_,
@@ -42,15 +42,17 @@ class FileSource final : public ByteSource {
   std::FILE* file_;
   std::string name_;
   bool owns_;
+  std::function<bool()> keep_going_;
 };
 
 }  // namespace
 
-Result<std::unique_ptr<ByteSource>> open_capture(const std::string& path) {
+Result<std::unique_ptr<ByteSource>> open_capture(const std::string& path,
+                                                 std::function<bool()> keep_going) {
   if (path == "-") {
     make_stdin_binary();
     return std::unique_ptr<ByteSource>(
-        std::make_unique<FileSource>(stdin, "standard input", false));
+        std::make_unique<FileSource>(stdin, "standard input", false, std::move(keep_going)));
   }
   const std::string name = host::printable(path);
   std::error_code ignored;
@@ -58,9 +60,10 @@ Result<std::unique_ptr<ByteSource>> open_capture(const std::string& path) {
     return Error{ErrorCode::usage,
                  fmt::format("open {}: is a folder (name a capture in it)", name)};
   }
-  std::FILE* file = std::fopen(path.c_str(), "rb");
+  std::FILE* file = open_input(path.c_str());
   if (file != nullptr) {
-    return std::unique_ptr<ByteSource>(std::make_unique<FileSource>(file, name, true));
+    return std::unique_ptr<ByteSource>(
+        std::make_unique<FileSource>(file, name, true, std::move(keep_going)));
   }
   const int number = errno;
   if (number == EINTR)

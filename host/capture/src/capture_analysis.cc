@@ -21,7 +21,10 @@ constexpr size_t kMaxDevices = 256;
 constexpr int64_t kBackwardsNs = 1'000'000;
 // A capture can claim any time. Between these (1896 and 2116) differences do not overflow.
 constexpr int64_t kEarliestNs = -(int64_t{1} << 61), kLatestNs = int64_t{1} << 62;
-constexpr int64_t kTextWrapNs = (int64_t{1} << 32) * 1000;  // its clock has 32 bits of us
+// usbmon's text has seconds modulo 4,096 as 32 bits of us; modulo 65,536 in kernels before 2.6.38,
+// where those bits overflow.
+constexpr int64_t kTextWrapNs = INT64_C(4'096'000'000) * 1000;
+constexpr int64_t kOldTextWrapNs = (int64_t{1} << 32) * 1000;
 
 // Asks before each read, so that a file whose blocks hold no record is left as soon as any other.
 class QuestionedSource final : public ByteSource {
@@ -50,12 +53,12 @@ class Analyser final : public PacketSink {
     CaptureRecord record;
     uint64_t dropped = 0;
     while (reader.next(&record)) {
-      record.time_ns = std::clamp(record.time_ns, kEarliestNs, kLatestNs);
-      take(record);
-      if (reader.dropped() != dropped) {
+      if (reader.dropped() != dropped) {  // before this record
         dropped = reader.dropped();
         for (auto& [key, device] : devices_) device->lost();
       }
+      record.time_ns = std::clamp(record.time_ns, kEarliestNs, kLatestNs);
+      take(record);
     }
     analysis_->format = reader.format();
     analysis_->file = reader.counters();
@@ -96,9 +99,14 @@ class Analyser final : public PacketSink {
       packets_.describe(transfer.device, endpoint_of(i), info.type, info.max_packet);
     }
   }
-  void abandoned(DeviceKey device, uint8_t endpoint, int64_t time_ns, Abandoned why) override {
+  void abandoned(DeviceKey device, uint8_t endpoint, int64_t time_ns, uint32_t asked,
+                 Abandoned why) override {
     DeviceTracker* tracker = tracker_of(device);
-    if (tracker != nullptr) tracker->abandoned(endpoint, time_ns, why);
+    if (tracker != nullptr) tracker->abandoned(endpoint, time_ns, asked, why);
+  }
+  void lost(DeviceKey device) override {
+    DeviceTracker* tracker = tracker_of(device);
+    if (tracker != nullptr) tracker->lost();
   }
   void nak(DeviceKey device, uint8_t endpoint, int64_t) override {
     if ((endpoint & 0x0f) == 0 || !is_wanted(device)) return;
@@ -189,10 +197,13 @@ class Analyser final : public PacketSink {
       if (line.find_first_not_of(" \t\r") != std::string_view::npos) ++lines_bad_;
       return;
     }
+    if (event.time_ns >= kTextWrapNs) text_wrap_ns_ = kOldTextWrapNs;
     event.time_ns += text_wraps_ns_;
-    if (has_time_ && event.time_ns < analysis_->last_ns - kTextWrapNs / 2) {
-      text_wraps_ns_ += kTextWrapNs;
-      event.time_ns += kTextWrapNs;
+    // A time beyond that clock was not written by usbmon, and nor were a million years.
+    if (has_time_ && event.time_ns < analysis_->last_ns - text_wrap_ns_ / 2 &&
+        text_wraps_ns_ < kLatestNs / 2) {
+      text_wraps_ns_ += text_wrap_ns_;
+      event.time_ns += text_wrap_ns_;
     }
     take(event);
   }
@@ -225,7 +236,7 @@ class Analyser final : public PacketSink {
   uint64_t* type_count_ = nullptr;
   uint64_t rare_types_ = 0;
   uint64_t lines_bad_ = 0;
-  int64_t text_wraps_ns_ = 0;
+  int64_t text_wrap_ns_ = kTextWrapNs, text_wraps_ns_ = 0;  // of one; of all
   bool has_time_ = false;
 };
 

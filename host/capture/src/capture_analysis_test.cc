@@ -279,6 +279,50 @@ TEST(CaptureAnalysis, DropsThatTheFileTellsShutOutWhatIsOpen) {
   EXPECT_EQ(analysis->headline(&device), nullptr);
 }
 
+// A completion that is missing takes its bytes along: 512 are in flight, not 512 more each time.
+TEST(CaptureAnalysis, LostCompletionsDoNotStayInFlight) {
+  std::vector<TestRecord> records;
+  for (int i = 0; i < 5; ++i) {
+    TestUrb urb;
+    urb.id = 1;
+    urb.endpoint = 0x81;
+    urb.time_us = i;
+    urb.length = 512;
+    records.push_back(usbmon(urb));
+  }
+  const auto analysis = analyse_records(records);
+  EXPECT_EQ(analysis->urbs.completions_missing, 4u);
+  const EndpointStatistics& statistics = *analysis->devices[0]->endpoints[endpoint_index(0x81)];
+  EXPECT_EQ(statistics.abandoned, 4u);
+  EXPECT_EQ(statistics.max_bytes_in_flight, 512u);
+  EXPECT_EQ(statistics.queued, 1u);
+}
+
+// A submission that is missing was never counted as queued: the others stay.
+TEST(CaptureAnalysis, LostSubmissionsLeaveTheQueueAlone) {
+  std::vector<TestRecord> records;
+  const auto event = [&](char type, uint64_t id, int64_t us) {
+    TestUrb urb;
+    urb.id = id;
+    urb.type = type;
+    urb.endpoint = 0x81;
+    urb.time_us = us;
+    urb.length = 512;
+    if (type == 'C') urb.data = Bytes(512);
+    records.push_back(usbmon(urb));
+  };
+  event('S', 2, 0);
+  event('S', 1, 1);
+  event('C', 1, 2);
+  event('C', 1, 4);  // submitted at 3
+  const auto analysis = analyse_records(records);
+  EXPECT_EQ(analysis->urbs.submissions_missing, 1u);
+  EXPECT_EQ(analysis->devices[0]->losses, 1u);
+  const EndpointStatistics& statistics = *analysis->devices[0]->endpoints[endpoint_index(0x81)];
+  EXPECT_EQ(statistics.queued, 1u);
+  EXPECT_EQ(statistics.abandoned, 0u);
+}
+
 TEST(CaptureAnalysis, QueueDepthShortTransfersAndIdleTime) {
   std::vector<TestRecord> records;
   const auto event = [&](char type, uint64_t id, int64_t us, uint32_t length, const Bytes& data,
@@ -358,7 +402,20 @@ TEST(CaptureAnalysis, DescriptorsGiveDriverAndFraming) {
   EXPECT_FALSE(info.endpoints[endpoint_index(0x82)].framing_is_guess);
 }
 
+// Seconds modulo 4,096: from 4,095.999990 s to 35 us behind it are 45 us, not 199 s.
 TEST(CaptureAnalysis, TextOfUsbmonWrapsItsClock) {
+  const std::string text =
+      "f1 4095999980 S Bo:1:005:2 -115 2 = 0102\n"
+      "f1 4095999990 C Bo:1:005:2 0 2 >\n"
+      "f2 4095999900 S Bi:1:005:2 -115 512 <\n"
+      "f2 35 C Bi:1:005:2 0 2 = 0102\n";
+  const auto analysis = analyse_file(Bytes(text.begin(), text.end()));
+  const Turnaround& t = first_turnaround(*analysis);
+  EXPECT_EQ(t.times.max(), 45 * kUs);
+  EXPECT_LT(analysis->seconds(), 0.001);
+}
+
+TEST(CaptureAnalysis, TextOfOldKernelsWrapsAt32Bits) {
   const std::string text =
       "f1 4294967290 S Bo:1:005:2 -115 2 = 0102\n"
       "f1 4294967295 C Bo:1:005:2 0 2 >\n"

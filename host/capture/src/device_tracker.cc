@@ -268,9 +268,9 @@ void DeviceTracker::streams(const Transfer& transfer) {
   }
 }
 
-void DeviceTracker::abandoned(uint8_t address, int64_t time_ns, Abandoned why) {
+void DeviceTracker::abandoned(uint8_t address, int64_t time_ns, uint32_t asked, Abandoned why) {
   EndpointStatistics* statistics = analysis_->endpoints[endpoint_index(address)].get();
-  if (statistics != nullptr) statistics->was_abandoned(why, time_ns);
+  if (statistics != nullptr) statistics->was_abandoned(why, time_ns, asked);
   if (why == Abandoned::lost) lost();
 }
 

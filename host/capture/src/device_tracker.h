@@ -29,7 +29,7 @@ class DeviceTracker {
                  bool asked_known);
   // `described` becomes true if the transfer described endpoints.
   bool completed(const Transfer& transfer, bool* described);
-  void abandoned(uint8_t endpoint, int64_t time_ns, Abandoned why);
+  void abandoned(uint8_t endpoint, int64_t time_ns, uint32_t asked, Abandoned why);
   void nak(uint8_t endpoint);
   void data_packet(uint8_t endpoint, uint64_t index);
   // Something is missing in the capture here: what is open may have been answered or not.

@@ -68,8 +68,8 @@ void EndpointStatistics::completed(const Transfer& transfer) {
   bandwidth.add(transfer.end_ns, static_cast<double>(transfer.actual));
 }
 
-void EndpointStatistics::was_abandoned(Abandoned why, int64_t time_ns) {
-  left(time_ns, 0);
+void EndpointStatistics::was_abandoned(Abandoned why, int64_t time_ns, uint32_t asked) {
+  left(time_ns, asked);
   ++(why == Abandoned::refused ? refused : abandoned);
 }
 

@@ -21,7 +21,8 @@ class Sink final : public PacketSink {
   void completed(const Transfer& t) override {
     done.push_back({t, Bytes(t.data, t.data + t.size)});
   }
-  void abandoned(DeviceKey, uint8_t, int64_t, Abandoned) override {}
+  void abandoned(DeviceKey, uint8_t, int64_t, uint32_t, Abandoned) override {}
+  void lost(DeviceKey) override {}
   void nak(DeviceKey, uint8_t, int64_t) override { ++naks; }
   void data_packet(DeviceKey, uint8_t, int64_t, uint64_t index, uint32_t) override {
     microframes.push_back(index);

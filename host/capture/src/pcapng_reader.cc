@@ -26,7 +26,9 @@ struct Interface {
   uint32_t snap_bytes = 0;  // 0: no limit
   uint8_t resolution = 6;
   int64_t offset_s = 0;
-  uint64_t dropped = 0;  // the last that its statistics said: they count from the start
+  // Said packet by packet, and by its statistics, which count from the start: the same losses.
+  uint64_t dropped_before_packets = 0, dropped_in_all = 0;
+  uint64_t dropped() const { return std::max(dropped_before_packets, dropped_in_all); }
 };
 
 class PcapngReader final : public WindowedReader {
@@ -146,11 +148,17 @@ class PcapngReader final : public WindowedReader {
     options(body + 12, body + size, [&](uint16_t code, const uint8_t* value, size_t length) {
       if ((code == kIsbIfDrop || code == kIsbOsDrop) && length >= 8) dropped += order_.u64(value);
     });
-    // Statistics count from the beginning: the last block has the sum.
-    if (dropped > interfaces_[number].dropped) {
-      counters_.dropped += dropped - interfaces_[number].dropped;
-      interfaces_[number].dropped = dropped;
-    }
+    Interface& from = interfaces_[number];
+    const uint64_t before = from.dropped();
+    from.dropped_in_all = std::max(from.dropped_in_all, dropped);
+    counters_.dropped += from.dropped() - before;
+  }
+
+  void dropped_before(uint32_t number, uint64_t count) {
+    Interface& from = interfaces_[number];
+    const uint64_t before = from.dropped();
+    from.dropped_before_packets += std::min(count, UINT64_MAX - from.dropped_before_packets);
+    counters_.dropped += from.dropped() - before;
   }
 
   Found packet(uint32_t type, const uint8_t* body, size_t size, uint64_t whole,
@@ -170,13 +178,14 @@ class PcapngReader final : public WindowedReader {
     }
     if (is_old) {
       const uint16_t drops = order_.u16(body + 2);
-      if (drops != 0xffff) counters_.dropped += drops;
+      if (drops != 0xffff) dropped_before(number, drops);
     } else if (size == whole) {
       const size_t padded = static_cast<size_t>((captured + 3) / 4 * 4);
       if (kHead + padded < size) {
         options(body + kHead + padded, body + size,
                 [&](uint16_t code, const uint8_t* value, size_t length) {
-                  if (code == kEpbDropCount && length >= 8) counters_.dropped += order_.u64(value);
+                  if (code == kEpbDropCount && length >= 8)
+                    dropped_before(number, order_.u64(value));
                 });
       }
     }

@@ -51,8 +51,11 @@ class UrbTracker {
   void close(Entry* entry);
   void sweep();
   void copy(const UrbEvent& event, Slot* slot);
+  size_t place_of(uint64_t id, uint16_t bus) const;
+  static uint32_t asked_of(const Slot& slot);
 
   TransferSink* sink_;
+  uint64_t seed_;
   std::vector<Entry> table_;
   std::vector<Slot> slots_;
   std::vector<uint32_t> free_slots_;

@@ -24,18 +24,32 @@ void add_gap(std::vector<std::pair<uint64_t, uint64_t>>& gaps, uint64_t offset, 
 
 }  // namespace
 
-uint8_t pattern(uint64_t salt, uint64_t offset) {
-  return static_cast<uint8_t>(mix(salt + offset / 8) >> (8 * (offset % 8)));
+// Word i is base + i * odd: unlike every other of the stream, and made at the speed of memory.
+void fill_pattern(uint64_t salt, uint64_t offset, uint8_t* out, size_t size) {
+  constexpr uint64_t kStep = 0x9E3779B97F4A7C15u;
+  const uint64_t base = mix(salt);
+  const auto word_of = [&](uint64_t at) { return base + at / 8 * kStep; };
+  const auto one = [&](size_t i) {
+    out[i] = static_cast<uint8_t>(word_of(offset + i) >> (8 * ((offset + i) % 8)));
+  };
+  size_t i = 0;
+  for (; i < size && (offset + i) % 8 != 0; ++i) one(i);
+  uint64_t word = word_of(offset + i);
+  for (; i + 8 <= size; i += 8, word += kStep) std::memcpy(out + i, &word, 8);
+  for (; i < size; ++i) one(i);
 }
 
-void fill_pattern(uint64_t salt, uint64_t offset, uint8_t* out, size_t size) {
-  size_t i = 0;
-  for (; i < size && (offset + i) % 8 != 0; ++i) out[i] = pattern(salt, offset + i);
-  for (; i + 8 <= size; i += 8) {
-    const uint64_t word = mix(salt + (offset + i) / 8);
-    std::memcpy(out + i, &word, 8);
+bool is_pattern(uint64_t salt, uint64_t offset, const uint8_t* data, size_t size) {
+  uint8_t expected[4096];  // stays in the first-level cache
+  while (size > 0) {
+    const size_t piece = std::min(size, sizeof(expected));
+    fill_pattern(salt, offset, expected, piece);
+    if (std::memcmp(expected, data, piece) != 0) return false;
+    offset += piece;
+    data += piece;
+    size -= piece;
   }
-  for (; i < size; ++i) out[i] = pattern(salt, offset + i);
+  return true;
 }
 
 // --- Cable ---
@@ -44,9 +58,9 @@ Cable::Cable(uint64_t bytes_per_s, size_t capacity, uint32_t seed)
     : rate_(bytes_per_s), capacity_(capacity), random_(seed) {}
 
 size_t Cable::write(const uint8_t* data, size_t size) {
-  const size_t used = in_.size() - in_at_;
-  const size_t taken = used >= capacity_ ? 0 : std::min(size, capacity_ - used);
-  in_.insert(in_.end(), data, data + taken);
+  const size_t under_way = bytes_.size() - arrived_;
+  const size_t taken = under_way >= capacity_ ? 0 : std::min(size, capacity_ - under_way);
+  take(data, taken);
   return taken;
 }
 
@@ -64,26 +78,18 @@ void Cable::advance(uint64_t us) {
   }
   budget_ += us * rate_;
   // A receiver that does not read stops the cable.
-  size_t n = std::min<uint64_t>(budget_ / 1'000'000, in_.size() - in_at_);
+  size_t n = std::min<uint64_t>(budget_ / 1'000'000, bytes_.size() - arrived_);
   if (readable() > capacity_) n = 0;
-  carry(in_.data() + in_at_, n);
-  in_at_ += n;
+  arrived_ += n;
   budget_ = std::min<uint64_t>(budget_ - n * 1'000'000, 1'000'000);
-  if (in_at_ == in_.size()) {
-    in_.clear();
-    in_at_ = 0;
-  } else if (in_at_ > 65536) {
-    in_.erase(in_.begin(), in_.begin() + static_cast<std::ptrdiff_t>(in_at_));
-    in_at_ = 0;
-  }
 }
 
-void Cable::carry(const uint8_t* data, size_t size) {
+void Cable::take(const uint8_t* data, size_t size) {
   carried += size;
   const double any = faults.flip + faults.drop + faults.duplicate + faults.insert;
   while (size > 0) {
     const uint64_t clean = std::min<uint64_t>(next_event(any), size);
-    out_.insert(out_.end(), data, data + clean);
+    bytes_.insert(bytes_.end(), data, data + clean);
     data += clean;
     size -= clean;
     if (size == 0) return;
@@ -91,20 +97,20 @@ void Cable::carry(const uint8_t* data, size_t size) {
     const double which = std::uniform_real_distribution<double>(0, any)(random_);
     const size_t length = std::min<size_t>(size, 1 + random_() % 512);
     if (which < faults.flip) {
-      out_.push_back(static_cast<uint8_t>(*data ^ (1u << (random_() % 8))));
+      bytes_.push_back(static_cast<uint8_t>(*data ^ (1u << (random_() % 8))));
       ++data;
       --size;
     } else if (which < faults.flip + faults.drop) {
       data += length;
       size -= length;
     } else if (which < faults.flip + faults.drop + faults.duplicate) {
-      out_.insert(out_.end(), data, data + length);
-      out_.insert(out_.end(), data, data + length);
+      bytes_.insert(bytes_.end(), data, data + length);
+      bytes_.insert(bytes_.end(), data, data + length);
       data += length;
       size -= length;
     } else {
       for (uint64_t i = 1 + random_() % 64; i > 0; --i) {
-        out_.push_back(static_cast<uint8_t>(random_()));
+        bytes_.push_back(static_cast<uint8_t>(random_()));
       }
     }
   }
@@ -113,19 +119,21 @@ void Cable::carry(const uint8_t* data, size_t size) {
 size_t Cable::read(uint8_t* data, size_t size) {
   size_t n = std::min(size, readable());
   if (faults.split > 0) n = std::min<size_t>(n, faults.split);
-  std::memcpy(data, out_.data() + out_at_, n);
-  out_at_ += n;
-  if (out_at_ == out_.size()) {
-    out_.clear();
-    out_at_ = 0;
+  std::memcpy(data, bytes_.data() + read_, n);
+  read_ += n;
+  if (read_ == bytes_.size()) {
+    clear();
+  } else if (read_ > 65536 && read_ > bytes_.size() / 2) {
+    bytes_.erase(bytes_.begin(), bytes_.begin() + static_cast<std::ptrdiff_t>(read_));
+    arrived_ -= read_;
+    read_ = 0;
   }
   return n;
 }
 
 void Cable::clear() {
-  in_.clear();
-  out_.clear();
-  in_at_ = out_at_ = 0;
+  bytes_.clear();
+  read_ = arrived_ = 0;
 }
 
 // --- End ---
@@ -201,6 +209,7 @@ void End::remember(const End& before) {
   session_ = before.session_;
   salt = before.salt;
   expected_salt = before.expected_salt;
+  verified = before.verified;
 }
 
 void End::produce(uint64_t now_us) {
@@ -210,7 +219,8 @@ void End::produce(uint64_t now_us) {
     Producer& p = producers[i];
     StreamSender& sender = *senders[i];
     uint64_t budget = p.bytes_per_step;
-    while (sender.offset() < p.total && budget > 0 && !sender.ended()) {
+    if (p.in_place) produce_in_place(sender, p, salt + i, now_us);
+    while (!p.in_place && sender.offset() < p.total && budget > 0 && !sender.ended()) {
       size_t size =
           static_cast<size_t>(std::min<uint64_t>({p.total - sender.offset(), p.block, budget}));
       const uint32_t unit = sender.options().unit_bytes;
@@ -236,8 +246,20 @@ void End::produce(uint64_t now_us) {
   }
 }
 
+void End::produce_in_place(StreamSender& sender, const Producer& p, uint64_t stream_salt,
+                           uint64_t now_us) {
+  while (sender.offset() < p.total && !sender.ended()) {
+    size_t room = 0;
+    uint8_t* to = sender.reserve(&room);
+    if (to == nullptr) return;
+    const uint64_t offset = sender.offset();  // a gap may have come before
+    const size_t size = static_cast<size_t>(std::min<uint64_t>(room, p.total - offset));
+    fill_pattern(stream_salt, offset, to, size);
+    sender.commit(size, now_us);
+  }
+}
+
 void End::consume() {
-  std::vector<uint8_t> expected;
   for (size_t i = 0; i < receivers.size(); ++i) {
     Consumer& c = consumers[i];
     uint64_t budget = c.bytes_per_step;
@@ -265,15 +287,14 @@ void End::consume() {
         break;
       }
       const size_t size = static_cast<size_t>(std::min<uint64_t>(chunk.size, budget));
-      expected.resize(size);
-      fill_pattern(expected_salt + i, chunk.offset, expected.data(), size);
-      if (std::memcmp(expected.data(), chunk.data, size) != 0) {
+      if (!is_pattern(expected_salt + i, chunk.offset, chunk.data, size)) {
         error = std::string(role_ == LinkRole::device ? "device" : "host") + ": stream " +
                 std::to_string(i) + ": wrong bytes at " + std::to_string(chunk.offset);
         break;
       }
       c.expected_offset = std::max(c.expected_offset, chunk.offset + size);
       c.delivered += size;
+      verified += size;
       budget -= size;
       if (size == chunk.size && chunk.end_of_message) c.message_ends.push_back(chunk.offset + size);
       receivers[i]->consume(size);
@@ -342,6 +363,7 @@ bool Rig::all_delivered() const {
 void Rig::reset_device() {
   auto fresh = std::make_unique<End>(LinkRole::device, setup, next_seed());
   fresh->producers = device->producers;
+  fresh->verified = device->verified;
   device = std::move(fresh);
   to_host.clear();
 }
@@ -357,6 +379,7 @@ void Rig::restart_host() {
 void Rig::new_host() {
   auto fresh = std::make_unique<End>(LinkRole::host, setup, next_seed());
   fresh->producers = host->producers;
+  fresh->verified = host->verified;
   fresh->peer->connect(0, 0, now_us);
   host = std::move(fresh);
 }

@@ -23,7 +23,8 @@ struct CableFaults {
   uint32_t split = 0;    // largest piece handed over at once; 0: all
 };
 
-// One direction: takes bytes up to its capacity, hands them over at its rate.
+// One direction: takes bytes up to its capacity, hands them over at its rate. Damage is done to
+// what is taken in; a byte is copied once.
 class Cable {
  public:
   Cable(uint64_t bytes_per_s, size_t capacity, uint32_t seed);
@@ -31,8 +32,7 @@ class Cable {
   // Time goes on; while stalled nothing moves.
   void advance(uint64_t us);
   size_t read(uint8_t* data, size_t size);
-  size_t readable() const { return out_.size() - out_at_; }
-  bool full() const { return in_.size() - in_at_ >= capacity_; }
+  size_t readable() const { return arrived_ - read_; }
   void stall(uint64_t us) { stall_us_ += us; }
   void clear();
 
@@ -41,17 +41,16 @@ class Cable {
   uint64_t damages = 0;
 
  private:
-  void carry(const uint8_t* data, size_t size);
+  void take(const uint8_t* data, size_t size);
   uint64_t next_event(double rate);
 
   uint64_t rate_;
   size_t capacity_;
   std::mt19937_64 random_;
-  std::vector<uint8_t> in_, out_;
-  size_t in_at_ = 0, out_at_ = 0;
+  std::vector<uint8_t> bytes_;  // read, arrived, under way
+  size_t read_ = 0, arrived_ = 0;
   uint64_t budget_ = 0;  // bytes times 10^6
   uint64_t stall_us_ = 0;
-  std::vector<uint8_t> recent_;
 };
 
 struct StreamSetup {
@@ -75,9 +74,9 @@ struct RigSetup {
   uint32_t seed = 1;
 };
 
-// What byte `offset` of a stream is; `salt` differs by session and stream.
-uint8_t pattern(uint64_t salt, uint64_t offset);
+// What the bytes of a stream are; `salt` differs by session and stream. No 8 bytes are like others.
 void fill_pattern(uint64_t salt, uint64_t offset, uint8_t* out, size_t size);
+bool is_pattern(uint64_t salt, uint64_t offset, const uint8_t* data, size_t size);
 
 class Rig;
 
@@ -91,6 +90,7 @@ class End {
     size_t block = 4096;    // written at once
     bool may_drop = false;  // write_or_drop()
     bool messages = false;  // each block is a message
+    bool in_place = false;  // reserve() and commit(), a frame at a time
     bool then_end = false;
     uint64_t bytes_per_step = ~uint64_t{0};
     std::vector<std::pair<uint64_t, uint64_t>> gaps;  // offset, bytes: what was refused
@@ -117,9 +117,12 @@ class End {
   std::unique_ptr<LinkPeer> peer;
   uint64_t salt = 0;           // of what is written
   uint64_t expected_salt = 0;  // of what is read
+  uint64_t verified = 0;       // bytes compared, by this program and the ones before it
   std::string error;           // the first thing that was wrong
 
  private:
+  void produce_in_place(StreamSender& sender, const Producer& p, uint64_t stream_salt,
+                        uint64_t now_us);
   void follow_session();
   static uint32_t random_word(void* context);
   LinkRole role_;

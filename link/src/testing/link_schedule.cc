@@ -9,7 +9,7 @@ namespace {
 
 constexpr uint64_t kLimitUs = 60'000'000;
 
-uint32_t payload_of(const Schedule& s) { return 1u << std::clamp(s.payload_exponent, 4u, 13u); }
+uint32_t payload_of(const Schedule& s) { return 1u << std::clamp(s.payload_exponent, 4u, 16u); }
 
 // Not so much damage that no frame of this size gets through.
 double rate(const Schedule& s, uint32_t every) {
@@ -26,7 +26,7 @@ RigSetup setup_of(const Schedule& s) {
   setup.in[0].unit_bytes = 4;
   setup.in[0].ring_bytes = std::max<size_t>(16384, 4 * (payload + kLinkOverhead));
   setup.in[0].slots = 64;
-  setup.in[0].credit_bytes = 32768;
+  setup.in[0].credit_bytes = std::max<uint32_t>(32768, 4 * payload);
   setup.in[0].receiver_slots = 32;
   setup.in[0].priority = 1;
   setup.in[1].stream = 5;
@@ -39,6 +39,13 @@ RigSetup setup_of(const Schedule& s) {
   setup.out[0].ring_bytes = 16384;
   setup.out[0].credit_bytes = 4096;
   setup.out[0].receiver_slots = 8;
+  if (s.speed > 1) {  // two steps fit into each memory
+    const uint32_t memory = 16384 * s.speed;
+    setup.bytes_per_s *= s.speed;
+    setup.cable_bytes *= s.speed;
+    setup.in[0].ring_bytes = setup.in[0].credit_bytes = memory;
+    setup.in[0].slots = setup.in[0].receiver_slots = 512;
+  }
   return setup;
 }
 
@@ -57,7 +64,9 @@ void start_producers(Rig& rig, const Schedule& s) {
   samples.total = s.in_bytes & ~3u;
   samples.may_drop = s.may_drop;
   samples.block = 400;
-  if (s.may_drop) samples.bytes_per_step = 6000;
+  samples.in_place = s.speed > 1 && !s.may_drop;
+  if (s.may_drop && s.speed > 1) samples.block = 4000;
+  if (s.may_drop) samples.bytes_per_step = 6000 * s.speed;
   End::Producer& log = rig.device->producers[1];
   log.total = s.in_bytes / 50;
   log.block = 50;
@@ -171,7 +180,10 @@ ScheduleResult run_schedule(const Schedule& schedule) {
   result.error = runner.error;
   if (good) result.error = check_end(rig);
   for (const End* e : {rig.device.get(), rig.host.get()}) {
-    for (const auto& c : e->consumers) result.delivered_bytes += c.delivered;
+    result.delivered_bytes += e->verified;
+    for (const auto& c : e->consumers) {
+      for (const auto& gap : c.gaps) result.gap_bytes += gap.second;
+    }
     for (const auto& s : e->senders) result.again_bytes += s->counters().bytes_again;
   }
   result.damages = rig.to_host.damages + rig.to_device.damages;
@@ -206,15 +218,33 @@ Schedule random_schedule(uint64_t number) {
   return s;
 }
 
+Schedule random_bulk_schedule(uint64_t number) {
+  Schedule s = random_schedule(number);
+  std::mt19937_64 random(~number);
+  const auto up_to = [&](uint32_t limit) { return static_cast<uint32_t>(random() % limit); };
+  const auto damage = [&]() { return up_to(2) == 0 ? 0 : 100'000u << up_to(8); };
+  s.speed = 32;
+  s.in_bytes = (32u << 20) << up_to(3);
+  s.out_bytes = 1u << up_to(20);
+  s.flip_every = damage();
+  s.drop_every = damage();
+  s.duplicate_every = damage();
+  s.insert_every = damage();
+  s.split = up_to(3) == 0 ? 1000 + up_to(100'000) : 0;
+  s.payload_exponent = 11 + up_to(6);
+  s.may_drop = up_to(4) == 0;
+  return s;
+}
+
 std::string to_text(const Schedule& s) {
-  std::string out = "seed " + std::to_string(s.seed) + " in " + std::to_string(s.in_bytes) +
-                    " out " + std::to_string(s.out_bytes) + " flip " +
-                    std::to_string(s.flip_every) + " drop " + std::to_string(s.drop_every) +
-                    " duplicate " + std::to_string(s.duplicate_every) + " insert " +
-                    std::to_string(s.insert_every) + " split " + std::to_string(s.split) +
-                    " payload 2^" + std::to_string(s.payload_exponent) + " first " +
-                    std::to_string(s.first_sequence) + (s.may_drop ? " may_drop" : "") +
-                    (s.messages ? " messages" : "") + " events";
+  std::string out =
+      "seed " + std::to_string(s.seed) + " in " + std::to_string(s.in_bytes) + " out " +
+      std::to_string(s.out_bytes) + " flip " + std::to_string(s.flip_every) + " drop " +
+      std::to_string(s.drop_every) + " duplicate " + std::to_string(s.duplicate_every) +
+      " insert " + std::to_string(s.insert_every) + " split " + std::to_string(s.split) +
+      " payload 2^" + std::to_string(s.payload_exponent) + " first " +
+      std::to_string(s.first_sequence) + (s.speed > 1 ? " speed " + std::to_string(s.speed) : "") +
+      (s.may_drop ? " may_drop" : "") + (s.messages ? " messages" : "") + " events";
   for (const ScheduleEvent& e : s.events) {
     out += ' ' + std::to_string(static_cast<int>(e.kind)) + '@' + std::to_string(e.after_us) + 'x' +
            std::to_string(e.length_us);

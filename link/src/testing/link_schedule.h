@@ -39,7 +39,8 @@ struct Schedule {
   uint32_t duplicate_every = 0;
   uint32_t insert_every = 0;
   uint32_t split = 0;
-  uint32_t payload_exponent = 10;  // of DATA frames: 2^n, 4..13
+  uint32_t payload_exponent = 10;  // of DATA frames: 2^n, 4..16
+  uint32_t speed = 1;              // times 30 MB/s; the memories grow with it
   uint32_t first_sequence = 0;
   bool may_drop = false;
   bool messages = false;
@@ -47,8 +48,9 @@ struct Schedule {
 };
 
 struct ScheduleResult {
-  std::string error;  // empty: all held
-  uint64_t delivered_bytes = 0;
+  std::string error;             // empty: all held
+  uint64_t delivered_bytes = 0;  // compared byte by byte, in sessions that were given up too
+  uint64_t gap_bytes = 0;        // explicit, and where the producer was refused
   uint64_t damages = 0;
   uint64_t again_bytes = 0;
 };
@@ -56,6 +58,8 @@ struct ScheduleResult {
 ScheduleResult run_schedule(const Schedule& schedule);
 // Everything drawn from one number, as the long run does.
 Schedule random_schedule(uint64_t number);
+// The same with tens of megabytes in large frames over a fast cable: for volume.
+Schedule random_bulk_schedule(uint64_t number);
 // One line from which a failure can be repeated.
 std::string to_text(const Schedule& schedule);
 

@@ -62,6 +62,7 @@ std::string ElfFile::check_kind() {
     return fmt::format("at offset 0x12: an ELF file for {} ({})", machine_name(machine), kRemedy);
   }
   machine_ = machine == 40 ? Machine::arm : Machine::riscv;
+  entry_ = load_le32(&bytes_[24]);
   switch (load_le16(&bytes_[16])) {
     case 2:
       return {};

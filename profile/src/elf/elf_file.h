@@ -25,6 +25,7 @@ class ElfFile {
   std::string read(std::span<const uint8_t> bytes);
 
   Machine machine() const { return machine_; }
+  uint32_t entry() const { return entry_; }  // e_entry
   const std::vector<ElfHeaderSection>& headers() const { return headers_; }
   const std::vector<Segment>& segments() const { return segments_; }
   // Of a section in the file; empty for .bss and the like.
@@ -47,6 +48,7 @@ class ElfFile {
 
   std::span<const uint8_t> bytes_;
   Machine machine_ = Machine::arm;
+  uint32_t entry_ = 0;
   std::vector<ElfHeaderSection> headers_;
   std::vector<Segment> segments_;
 };

@@ -272,6 +272,17 @@ const std::vector<std::string>& ElfIndex::names() const { return impl_->names; }
 const std::vector<MapRegion>& ElfIndex::map_regions() const { return impl_->map.regions; }
 const std::vector<InputSection>& ElfIndex::input_sections() const { return impl_->map.inputs; }
 bool ElfIndex::has_symbols() const { return impl_->symbols.is_present; }
+uint32_t ElfIndex::entry() const { return impl_->file.entry(); }
+bool ElfIndex::has_mapping_symbols() const { return !impl_->symbols.mapping.empty(); }
+
+bool ElfIndex::is_data_at(uint32_t address) const {
+  const std::vector<MappingSymbol>& all = impl_->symbols.mapping;
+  auto it = std::upper_bound(all.begin(), all.end(), address,
+                             [](uint32_t a, const MappingSymbol& one) { return a < one.address; });
+  if (it == all.begin() || !(it - 1)->is_data) return false;
+  const uint32_t section = section_at(address);
+  return section != kNone && (it - 1)->address >= sections()[section].address;
+}
 bool ElfIndex::has_debug_info() const { return impl_->has_debug_info; }
 const std::vector<std::string>& ElfIndex::notes() const { return impl_->notes; }
 Identity ElfIndex::build_id() const { return impl_->file.build_id(); }

@@ -200,7 +200,13 @@ std::string read_symbols(const ElfFile& file, const std::vector<Section>& sectio
       current_file = symbol.name;
       continue;
     }
-    if (section == kShnUndef || symbol.name.empty() || is_mapping_symbol(symbol.name)) continue;
+    if (section == kShnUndef || symbol.name.empty()) continue;
+    if (is_mapping_symbol(symbol.name)) {
+      if (section < indices.size() && indices[section] != kNone) {
+        out->mapping.push_back({symbol.address & ~1u, symbol.name[1] == 'd'});
+      }
+      continue;
+    }
     if (symbol.type == kNotype || section == kShnAbs) {
       out->values.emplace(symbol.name, symbol.address);
     }
@@ -269,6 +275,9 @@ std::string read_symbols(const ElfFile& file, const std::vector<Section>& sectio
     i = end;
   }
   arrange_functions(sections, out);
+  std::stable_sort(
+      out->mapping.begin(), out->mapping.end(),
+      [](const MappingSymbol& a, const MappingSymbol& b) { return a.address < b.address; });
   std::stable_sort(out->objects.begin(), out->objects.end(),
                    [](const DataObject& a, const DataObject& b) { return a.address < b.address; });
   return {};

@@ -16,11 +16,18 @@ struct CodeRange {
   uint32_t function = kNone;  // index
 };
 
+// From `address` on, within its section, there is data or code ($d, or $t, $a and $x).
+struct MappingSymbol {
+  uint32_t address = 0;
+  bool is_data = false;
+};
+
 struct SymbolTable {
   std::vector<Function> functions;  // sorted by start
   std::vector<CodeRange> ranges;    // sorted by start
   std::vector<DataObject> objects;  // sorted by address
   std::map<std::string, uint32_t> values;
+  std::vector<MappingSymbol> mapping;  // sorted by address
   bool is_present = false;
 };
 

@@ -9,21 +9,13 @@
 #include <algorithm>
 #include <unordered_map>
 
-#include "millrace/link/bytes.h"
+#include "millrace/profile/trace_reader.h"
 #include "samples/sample_file.h"
 
 namespace millrace::profile {
 namespace {
 
-constexpr size_t kTraceHeaderBytes = 52;
-constexpr size_t kMaxBlocks = size_t{1} << 20;
-constexpr uint64_t kMaxBlockHalfwords = 4096;
-
-struct Block {
-  uint32_t address = 0;
-  uint32_t halfwords = 1;
-  uint64_t issue = 0;  // cycles
-};
+constexpr size_t kMaxMissedLines = size_t{4} << 20;
 
 struct Cost {
   uint64_t issued = 0;
@@ -46,52 +38,28 @@ struct KeyHash {
   }
 };
 
-class Reader {
- public:
-  explicit Reader(std::span<const uint8_t> bytes) : bytes_(bytes) {}
-  bool at_end() const { return at_ == bytes_.size(); }
-  size_t offset() const { return at_; }
-  // False if cut off or longer than 10 bytes.
-  bool varint(uint64_t* out) {
-    *out = 0;
-    for (unsigned shift = 0; shift < 70 && at_ < bytes_.size(); shift += 7) {
-      const uint8_t byte = bytes_[at_++];
-      if (shift < 64) *out |= uint64_t{byte & 0x7Fu} << shift;
-      if ((byte & 0x80u) == 0) return true;
-    }
-    return false;
-  }
-
- private:
-  std::span<const uint8_t> bytes_;
-  size_t at_ = kTraceHeaderBytes;
-};
-
 class Importer {
  public:
-  Importer(std::span<const uint8_t> bytes, uint32_t core_khz)
-      : reader_(bytes), core_khz_(core_khz) {}
+  explicit Importer(std::span<const uint8_t> bytes)
+      : reader_(bytes), core_khz_(reader_.core_khz()) {}
+
+  const TraceReader& reader() const { return reader_; }
 
   std::string read(SampleSet* out) {
-    while (!reader_.at_end()) {
-      const size_t offset = reader_.offset();
-      std::string problem = record();
-      if (cut_off_) {
-        out->notes.push_back(fmt::format("the record at offset 0x{:X} is cut off", offset));
-        break;
-      }
-      if (!problem.empty()) return fmt::format("at offset 0x{:X}: {}", offset, problem);
+    TraceRecord record;
+    while (reader_.next(&record)) {
+      const std::string problem = take(record);
+      if (!problem.empty()) return problem;
     }
-    if (blocks_.empty()) return "no executed block in it";
+    if (!reader_.problem().empty()) return reader_.problem();
+    if (reader_.is_cut_off()) {
+      out->notes.push_back(fmt::format("the record at offset 0x{:X} is cut off", reader_.offset()));
+    }
+    if (reader_.blocks().empty()) return "no executed block in it";
     return emit(out);
   }
 
  private:
-  bool number(uint64_t* out) {
-    cut_off_ = !reader_.varint(out);
-    return !cut_off_;
-  }
-
   // The time since the record before was spent in the current block, asleep, or (before the first
   // block) nowhere.
   void spend(uint64_t delta) {
@@ -119,54 +87,32 @@ class Importer {
 
   void enter(uint32_t block) {
     current_ = block;
-    issue_left_ = blocks_[block].issue;
+    issue_left_ = reader_.blocks()[block].issue;
     sleeping_ = false;
   }
 
-  std::string record() {
-    uint64_t head = 0, a = 0, b = 0, c = 0, delta = 0;
-    if (!number(&head)) return {};
-    const uint64_t value = head >> 2;
-    switch (head & 3) {
-      case 0:
-        if (!number(&delta)) return {};
-        if (value >= blocks_.size()) return fmt::format("block {} was not defined", value);
-        spend(delta);
-        enter(static_cast<uint32_t>(value));
+  std::string take(const TraceRecord& record) {
+    spend(record.delta);
+    switch (record.kind) {
+      case TraceRecord::Kind::block:
+        enter(record.block);
         return {};
-      case 1:
-        if (!number(&a) || !number(&b) || !number(&c) || !number(&delta)) return {};
-        if (value > UINT32_MAX / 2 || a == 0 || a > kMaxBlockHalfwords) {
-          return fmt::format("a block of {} halfwords", a);
-        }
-        if (blocks_.size() == kMaxBlocks) return "more blocks than are read";
-        spend(delta);
-        blocks_.push_back({static_cast<uint32_t>(value * 2), static_cast<uint32_t>(a), c});
-        enter(static_cast<uint32_t>(blocks_.size() - 1));
-        return {};
-      case 2:
-        return miss(value);
+      case TraceRecord::Kind::miss:
+        return miss(record);
       default:
-        if (!number(&a) || !number(&delta)) return {};
-        spend(delta);
-        event(value, a);
+        event(record.event, record.argument);
         return {};
     }
   }
 
-  std::string miss(uint64_t value) {
-    uint64_t line = 0, stall = 0, delta = 0;
-    if (!number(&line) || !number(&stall) || !number(&delta)) return {};
-    spend(delta);
-    const auto signed_line = static_cast<uint64_t>((line >> 1) ^ (~(line & 1) + 1));
-    last_line_ = static_cast<uint32_t>(last_line_ + signed_line);
+  std::string miss(const TraceRecord& record) {
     if (current_ == UINT32_MAX) return {};
-    if ((value & 3) == 0) {
-      fetch_[{current_, last_line_, exception()}] += stall;
-      fetch_owed_ += stall;
-      if (fetch_.size() > kMaxBlocks * 4) return "more missed lines than are read";
+    if (record.access == static_cast<uint8_t>(TraceAccess::fetch)) {
+      fetch_[{current_, record.line, exception()}] += record.stall;
+      fetch_owed_ += record.stall;
+      if (fetch_.size() > kMaxMissedLines) return "more missed lines than are read";
     } else {
-      data_owed_ += stall;
+      data_owed_ += record.stall;
     }
     return {};
   }
@@ -207,7 +153,7 @@ class Importer {
   std::string emit(SampleSet* out) const {
     bool fits = put(kPcSleeping, 0, asleep_, 0, out);
     for (const auto& [key, cost] : costs_) {
-      const Block& block = blocks_[key.first];
+      const TraceBlock& block = reader_.blocks()[key.first];
       const auto up_to = [&, total = cost.issued](uint32_t i) {
         return total / block.halfwords * i + total % block.halfwords * i / block.halfwords;
       };
@@ -220,7 +166,7 @@ class Importer {
       }
     }
     for (const auto& [key, stall] : fetch_) {
-      const Block& block = blocks_[key.first];
+      const TraceBlock& block = reader_.blocks()[key.first];
       const uint32_t last = block.address + 2 * (block.halfwords - 1);
       const uint32_t pc = std::clamp(key.second * 32, block.address, std::max(last, block.address));
       fits = put(pc, key.exception, stall, stall, out) && fits;
@@ -238,11 +184,8 @@ class Importer {
     return {};
   }
 
-  Reader reader_;
-  bool cut_off_ = false;
-  std::vector<Block> blocks_;
+  TraceReader reader_;
   uint32_t current_ = UINT32_MAX;
-  uint32_t last_line_ = 0;
   uint64_t fetch_owed_ = 0, data_owed_ = 0, issue_left_ = 0;
   uint32_t core_khz_;
   uint64_t asleep_ = 0, run_cycles_ = 0;
@@ -256,22 +199,14 @@ class Importer {
 }  // namespace
 
 std::string parse_trace(std::span<const uint8_t> bytes, SampleSet* out) {
-  if (bytes.size() < kTraceHeaderBytes) return "cut off in the header (trace it again)";
-  if (bytes[7] != 1) return fmt::format("version {} of the trace, known is 1", bytes[7]);
+  Importer importer(bytes);
+  if (!importer.reader().problem().empty()) return importer.reader().problem();
   out->unit = WeightUnit::cycles;
   out->has_stall = true;
   out->has_exception = true;
-  out->core_khz = link::load_le32(&bytes[8]);
-  const std::span<const uint8_t> id = bytes.subspan(20, 32);
-  size_t id_bytes = id.size();
-  while (id_bytes > 0 && id[id_bytes - 1] == 0) --id_bytes;
-  if (id_bytes > 0) {
-    // SHA-1 is what linkers write unless told otherwise; its own last bytes may be 0.
-    id_bytes = std::max<size_t>(id_bytes, 20);
-    out->identity.kind = IdentityKind::build_id;
-    out->identity.bytes.assign(id.begin(), id.begin() + static_cast<ptrdiff_t>(id_bytes));
-  }
-  return Importer(bytes, out->core_khz).read(out);
+  out->core_khz = importer.reader().core_khz();
+  out->identity = importer.reader().identity();
+  return importer.read(out);
 }
 
 }  // namespace millrace::profile

@@ -2,15 +2,18 @@
 // A reliable connection to a device that speaks spec/link_protocol.md: byte streams each way over a
 // serial port, nothing lost silently. A replug is bridged; a session survives the program.
 //
-//   auto session = LinkSession::open(*endpoint, settings);          // says HELLO, waits for
-//   WELCOME while (true) {
-//     Status status = (*session)->wait(deadline_ns);                // moves bytes both ways
-//     LinkItem item = (*session)->peek(0);                          // what has come on stream 0
-//     if (item.kind == LinkItemKind::data) { use(item.data); (*session)->consume(0,
-//     item.data.size()); }
+//   auto session = LinkSession::open(*endpoint, settings);     // says HELLO, waits for WELCOME
+//   while (true) {
+//     Status status = (*session)->wait(deadline_ns);           // moves bytes both ways
+//     LinkItem item = (*session)->peek(0);                     // what has come on stream 0
+//     if (item.kind == LinkItemKind::data) {
+//       use(item.data);
+//       (*session)->consume(0, item.data.size());
+//     }
 //   }
 // Bytes are kept by the device until consume(): after a crash a session opened with the place() of
-// the last one goes on there. One thread uses a session; it makes none of its own.
+// the last one goes on there. One thread uses a session; while much comes quickly the session has
+// another one that reads the port.
 #pragma once
 
 #include <array>

@@ -102,6 +102,8 @@ class StreamSender {
   // close() there is no session and nothing is taken.
   void reset(uint32_t sequence, uint64_t offset);
   void close();
+  // After reset() to a place behind END, which the receiver has: nothing more is taken.
+  void set_ended() { ended_ = true; }
   // A new connection: all that is not released is to be sent again once an ACK says where the
   // receiver stands.
   void reconnect(bool from_host, uint32_t tag, uint32_t peer_max_payload);

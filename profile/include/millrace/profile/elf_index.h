@@ -136,6 +136,11 @@ class ElfIndex {
   // Every value of the symbol table that is no function and no object: linker script symbols.
   std::optional<uint32_t> symbol(const std::string& name) const;
   bool has_symbols() const;
+  uint32_t entry() const;  // as in the ELF's header, Thumb bit included; 0: none
+  // The toolchain's mapping symbols ($t, $d) say that data stands there: a literal pool, a table of
+  // branches. False without any.
+  bool is_data_at(uint32_t address) const;
+  bool has_mapping_symbols() const;
   bool has_debug_info() const;
   const std::vector<std::string>& notes() const;  // what was left out and why, one sentence each
 

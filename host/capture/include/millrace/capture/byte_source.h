@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -19,8 +20,11 @@ class ByteSource {
   virtual host::Result<size_t> read(uint8_t* to, size_t size) = 0;
 };
 
-// A file, a FIFO or, as "-", standard input. Errors: not_found, permission, usage (a folder), io.
-host::Result<std::unique_ptr<ByteSource>> open_capture(const std::string& path);
+// A file, a FIFO or, as "-", standard input. While it waits for bytes it asks `keep_going` (null:
+// always), and read() fails with `interrupted` where the answer is no. Errors: not_found,
+// permission, usage (a folder), io.
+host::Result<std::unique_ptr<ByteSource>> open_capture(const std::string& path,
+                                                       std::function<bool()> keep_going = {});
 
 // Bytes that stay where they are while the source is used, at most `piece` a call.
 class MemorySource final : public ByteSource {

@@ -68,7 +68,7 @@ struct EndpointStatistics {
 
   void submitted(int64_t time_ns, uint32_t asked, bool asked_known);
   void completed(const Transfer& transfer);
-  void was_abandoned(Abandoned why, int64_t time_ns);
+  void was_abandoned(Abandoned why, int64_t time_ns, uint32_t asked);
   void data_packet(uint64_t index);
   void finish();
 

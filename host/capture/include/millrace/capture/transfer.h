@@ -47,7 +47,11 @@ class TransferSink {
   virtual void submitted(DeviceKey device, uint8_t endpoint, TransferType type, int64_t time_ns,
                          uint32_t asked, bool asked_known) = 0;
   virtual void completed(const Transfer& transfer) = 0;
-  virtual void abandoned(DeviceKey device, uint8_t endpoint, int64_t time_ns, Abandoned why) = 0;
+  // `asked` as at its submission; 0: not known.
+  virtual void abandoned(DeviceKey device, uint8_t endpoint, int64_t time_ns, uint32_t asked,
+                         Abandoned why) = 0;
+  // A submission of this device is missing in the capture, and whatever else was dropped then.
+  virtual void lost(DeviceKey device) = 0;
 };
 
 }  // namespace millrace::capture

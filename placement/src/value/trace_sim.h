@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// The instruction cache, run over the blocks of a trace with some units in fast memory.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "millrace/placement/units.h"
+#include "millrace/profile/target.h"
+
+namespace millrace::placement {
+
+class TraceSim {
+ public:
+  // Keeps the last kMaxVisits blocks of the trace. `units` must outlive this.
+  TraceSim(std::span<const uint8_t> trace, const Units& units, const ElfIndex& index,
+           const profile::Target& target);
+  size_t visits() const { return visits_.size(); }
+  // Cycles waited for instructions, scaled to the whole trace.
+  double stall(const std::vector<bool>& moved) const;
+
+  static constexpr size_t kMaxVisits = size_t{3} << 20;
+
+ private:
+  struct Block {
+    uint32_t address = 0, end = 0, unit = 0;
+    bool is_cached = false;
+  };
+  double simulate(const std::vector<bool>& moved) const;
+
+  const Units& units_;
+  profile::TargetCache cache_;
+  std::vector<uint32_t> group_;
+  std::vector<Block> blocks_;
+  std::vector<uint32_t> visits_;  // blocks; repeats in a row are one
+  std::vector<double> cost_;      // by unit, of a miss; the last: of no unit
+  double scale_ = 1;
+};
+
+}  // namespace millrace::placement

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "millrace/profile/trace_reader.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "millrace/link/bytes.h"
+
+namespace millrace::profile {
+namespace {
+
+constexpr size_t kHeaderBytes = 52;
+constexpr size_t kMaxBlocks = size_t{1} << 20;
+constexpr uint64_t kMaxBlockHalfwords = 4096;
+
+}  // namespace
+
+TraceReader::TraceReader(std::span<const uint8_t> bytes) : bytes_(bytes) {
+  if (bytes.size() < kHeaderBytes) {
+    problem_ = "cut off in the header (trace it again)";
+    return;
+  }
+  if (std::memcmp(bytes.data(), "MRTRACE", 7) != 0) {
+    problem_ = "no trace: its magic is missing";
+    return;
+  }
+  if (bytes[7] != 1) {
+    problem_ = fmt::format("version {} of the trace, known is 1", bytes[7]);
+    return;
+  }
+  at_ = kHeaderBytes;
+  core_khz_ = link::load_le32(&bytes[8]);
+  const std::span<const uint8_t> id = bytes.subspan(20, 32);
+  size_t id_bytes = id.size();
+  while (id_bytes > 0 && id[id_bytes - 1] == 0) --id_bytes;
+  if (id_bytes == 0) return;
+  // SHA-1 is what linkers write unless told otherwise; its own last bytes may be 0.
+  id_bytes = std::max<size_t>(id_bytes, 20);
+  identity_.kind = IdentityKind::build_id;
+  identity_.bytes.assign(id.begin(), id.begin() + static_cast<ptrdiff_t>(id_bytes));
+}
+
+bool TraceReader::varint(uint64_t* out) {
+  *out = 0;
+  for (unsigned shift = 0; shift < 70 && at_ < bytes_.size(); shift += 7) {
+    const uint8_t byte = bytes_[at_++];
+    if (shift < 64) *out |= uint64_t{byte & 0x7Fu} << shift;
+    if ((byte & 0x80u) == 0) return true;
+  }
+  is_cut_off_ = true;
+  return false;
+}
+
+bool TraceReader::fail(std::string problem) {
+  problem_ = std::move(problem);
+  return false;
+}
+
+bool TraceReader::record(TraceRecord* out) {
+  uint64_t head = 0, a = 0, b = 0, c = 0;
+  if (!varint(&head)) return false;
+  const uint64_t value = head >> 2;
+  switch (head & 3) {
+    case 0:
+      if (!varint(&out->delta)) return false;
+      if (value >= blocks_.size()) return fail(fmt::format("block {} was not defined", value));
+      out->kind = TraceRecord::Kind::block;
+      out->block = static_cast<uint32_t>(value);
+      return true;
+    case 1:
+      if (!varint(&a) || !varint(&b) || !varint(&c) || !varint(&out->delta)) return false;
+      if (value > UINT32_MAX / 2 || a == 0 || a > kMaxBlockHalfwords) {
+        return fail(fmt::format("a block of {} halfwords", a));
+      }
+      if (blocks_.size() == kMaxBlocks) return fail("more blocks than are read");
+      out->kind = TraceRecord::Kind::block;
+      out->block = static_cast<uint32_t>(blocks_.size());
+      blocks_.push_back({static_cast<uint32_t>(value * 2), static_cast<uint32_t>(a), b, c});
+      return true;
+    case 2: {
+      if (!varint(&a) || !varint(&out->stall) || !varint(&out->delta)) return false;
+      out->kind = TraceRecord::Kind::miss;
+      out->access = static_cast<uint8_t>(value & 3);
+      out->memory = static_cast<uint8_t>(std::min<uint64_t>(value >> 2, UINT8_MAX));
+      const uint64_t difference = (a >> 1) ^ (~(a & 1) + 1);
+      last_line_ = static_cast<uint32_t>(last_line_ + difference);
+      out->line = last_line_;
+      return true;
+    }
+    default:
+      if (!varint(&out->argument) || !varint(&out->delta)) return false;
+      out->kind = TraceRecord::Kind::event;
+      out->event = value;
+      return true;
+  }
+}
+
+bool TraceReader::next(TraceRecord* out) {
+  if (!problem_.empty() || is_cut_off_ || at_ == bytes_.size()) return false;
+  const size_t start = at_;
+  *out = {};
+  if (record(out)) return true;
+  at_ = start;
+  if (!problem_.empty()) problem_ = fmt::format("at offset 0x{:X}: {}", start, problem_);
+  return false;
+}
+
+}  // namespace millrace::profile

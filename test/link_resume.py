@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""--resume: after kill -9 of a sender, a full disk, at the end; and what stays as it was."""
+import os
+import resource
+import signal
+import subprocess
+
+import e2e
+
+SIZE = 24_000_000
+
+
+def limit_files():
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))
+
+
+with e2e.temporary_folder() as name:
+    folder = e2e.pathlib.Path(name)
+    whole = folder / "whole"
+    e2e.millrace("link", "receive", "pc:link", "-o", whole, "--command", f"source {SIZE}")
+    original = whole.read_bytes()
+
+    # A sender killed in mid-stream, twice: the device's sink compares every byte.
+    with e2e.PcDevice("--protocol", "link", "--faults", "drop=100@1000+50000") as device:
+        words = ["link", "send", device.path, whole, "--command", "sink"]
+        for extra in ([], ["--resume"]):
+            process = e2e.start(*words, *extra)
+            e2e.wait_until_written(process, 6_000_000)
+            process.send_signal(signal.SIGKILL)
+            process.communicate()
+        outcome, document = e2e.measure(*words, "--resume")
+        outcome.says("the device has ", f"device: sunk {SIZE}", "device: wrong 0")
+        assert document["runs"][0]["bytes"] < SIZE, document  # the rest only
+        assert not (folder / "whole.send.link").exists()
+
+        # Another file under the name, or none to go on with.
+        process = e2e.start(*words)
+        e2e.wait_until_written(process, 1_000_000)
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+        os.utime(whole, (1, 1))
+        e2e.fails(*words, "--resume", expect=2, says="has changed since")
+        (folder / "whole.send.link").unlink()
+        e2e.fails(*words, "--resume", expect=2, says="nothing to resume")
+
+    # A disk that fills up: said with the remedy, and gone on with.
+    with e2e.PcDevice("--protocol", "link") as device:
+        got = folder / "got"
+        words = ["link", "receive", device.path, "-o", got, "--command", f"source {SIZE}"]
+        outcome = e2e.millrace(*words, expect=1, preexec_fn=limit_files)
+        outcome.says("no space left (free some, then go on with --resume)")
+        assert got.stat().st_size == 1 << 20
+        e2e.millrace(*words, "--resume")
+        assert got.read_bytes() == original
+
+        # Killed between the end of the stream and the end of the program.
+        (folder / "got.link").write_text("millrace-link 2\nsession 1\nboot 1\ngap_bytes 0\n"
+                                         "complete 1\nfile_size 0\nfile_time 0\n")
+        e2e.millrace(*words, "--resume").says("complete, nothing is missing")
+        assert not (folder / "got.link").exists() and got.read_bytes() == original
+        (folder / "got.link").write_text("millrace-link 1\n")
+        e2e.fails(*words, "--resume", expect=2, says="delete it and leave out --resume")
+        (folder / "got.link").unlink()
+
+    # A port that cannot be opened leaves the older file alone.
+    e2e.fails("link", "receive", "/dev/ttyNone", "-o", got, expect=3, says="there is no such port")
+    assert got.read_bytes() == original
+
+    # No file: no place beside it.
+    done = subprocess.run([e2e.MILLRACE, "link", "receive", "pc:link", "-o", "-", "--command",
+                           "source 1000000"], capture_output=True, timeout=e2e.DEADLINE_S)
+    assert done.returncode == 0 and done.stdout == original[:1000000], done.stderr
+    e2e.millrace("link", "receive", "pc:link", "-o", "/dev/null", "--command", "source 1000")
+    assert not os.path.exists("/dev/null.link")
+    e2e.fails("link", "receive", "pc:link", "-o", "-", "--json", "-", expect=2, says="stdout")
+
+    # A command that no stream follows.
+    outcome = e2e.millrace("link", "receive", "pc:link", "-o", got, "--command", "info",
+                           "--idle-ms", "300", expect=1)
+    outcome.says("after the command `info`, the device said: ring bytes 524288")
+    assert not (folder / "got.link").exists()
+
+    # What cannot be sent.
+    e2e.fails("link", "send", "pc:link", folder / "none", expect=2, says="check the name")
+    e2e.fails("link", "send", "pc:link", folder, expect=2, says="this is a folder (give a file)")

@@ -1,0 +1,234 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Placement lists in a Zephyr build: zephyr/cmake/millrace_place.cmake with stand-ins that record what
+it asks of Zephyr; its linker patterns in a program that is really linked, its filters applied to that
+program's objects as Zephyr applies them. Zephyr itself is not here (docs/zephyr.md)."""
+import pathlib
+import re
+import subprocess
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+FLASH = 0x60000000
+
+SOURCES = {
+    "subsys/net/tcp.c": """
+        static __attribute__((noinline, used)) int helper(int x) { asm volatile(".space 64"); return x; }
+        int tcp_in(int x) { return helper(x) + 1; }
+        int tcp_input(int x) { return helper(x) + 2; }
+        __attribute__((hot, noinline)) int fast(int x) { return helper(x) + 3; }
+        __attribute__((section(".text.tcp_out.constprop.0"))) int tcp_out_clone(int x) { return x + 4; }
+        __attribute__((section(".text.tcp_out.part.0.isra.1"))) int tcp_out_part(int x) { return x + 5; }
+        __attribute__((section(".text.tcp_outer"))) int tcp_outer(int x) { return x + 6; }
+        int table[4] = {1};
+        int tables[4] = {1};
+        int unused(int x) { return x * 3; }""",
+    "subsys/net/my_tcp.c": """
+        static __attribute__((noinline, used)) int helper(int x) { return x; }
+        int other(int x) { return helper(x) + 1; }""",
+    "subsys/misc/misc.c": "int misc_a(int x) { return x + 1; }\nint misc_b(int x) { return x + 2; }",
+    "lib/whole.c": "int whole(int x) { return x + 1; }",
+    "lib/copy.S": ".syntax unified\n.thumb\n.text\n.global copy_words\n.thumb_func\n.type copy_words, %function\n"
+                  "copy_words: bx lr\n.size copy_words, . - copy_words\n",
+    "app/src/main.c": """
+        int tcp_in(int), tcp_input(int), fast(int), tcp_out_clone(int), tcp_out_part(int), tcp_outer(int);
+        int other(int), misc_a(int), misc_b(int), whole(int), copy_words(int);
+        extern int table[], tables[];
+        int main(void) {
+          return tcp_in(1) + tcp_input(1) + fast(1) + tcp_out_clone(1) + tcp_out_part(1) + tcp_outer(1) + other(1) +
+                 misc_a(1) + misc_b(1) + whole(1) + copy_words(1) + table[0] + tables[0];
+        }""",
+}
+ARCHIVES = {"libnet.a": ["subsys/net/tcp.c", "subsys/net/my_tcp.c"], "libmisc.a": ["subsys/misc/misc.c"],
+            "libwhole.a": ["lib/whole.c"], "libcopy.a": ["lib/copy.S"], "libapp.a": ["app/src/main.c"]}
+# As the Cortex-M script of Zephyr 4.3 and later has it, in short.
+SCRIPT = """
+MEMORY { ITCM (rx) : ORIGIN = 0, LENGTH = 128K
+         FLASH (rx) : ORIGIN = 0x60000000, LENGTH = 8M
+         RAM (rw) : ORIGIN = 0x20200000, LENGTH = 512K }
+ENTRY(main)
+SECTIONS {
+  .itcm : { *(.itcm) *(".itcm.*")
+INCLUDE snippet.ld
+  } > ITCM AT > FLASH
+  .text : { *(.text) *(".text.*") } > FLASH
+  .data : { *(.data .data.* .bss .bss.*) } > RAM AT > FLASH
+}
+"""
+NEW_LINKER = 'SECTION(_ITCM_SECTION_NAME)\n#include <snippets-itcm-section.ld>\n\t*(.text)\n\t*(".text.*")\n'
+OLD_LINKER = '\t*(.text)\n\t*(".text.*")\nSECTION(_ITCM_SECTION_NAME)\n#include <snippets-itcm-section.ld>\n'
+NEW_RELOCATE = ("function(zephyr_code_relocate)\n  set(options NOCOPY NOKEEP)\n"
+                "  set(single_args LIBRARY LOCATION PHDR FILTER)\n")
+OLD_RELOCATE = ("function(zephyr_code_relocate)\n  set(options NOCOPY)\n"
+                "  set(single_args LIBRARY LOCATION PHDR)\n  set(multi_args FILES)\n  set(x $<FILTER:y>)\n")
+RUN = """
+cmake_minimum_required(VERSION 3.20)
+set(ZEPHYR_BASE {base})
+set(APPLICATION_SOURCE_DIR {base}/app)
+set(MILLRACE_PLACE_SOURCE_ROOTS {base}/extra)
+function(zephyr_linker_sources)
+  list(JOIN ARGN "|" words)
+  file(APPEND calls "zephyr_linker_sources|${{words}}\\n")
+endfunction()
+function(zephyr_code_relocate)
+  list(JOIN ARGN "|" words)
+  file(APPEND calls "zephyr_code_relocate|${{words}}\\n")
+endfunction()
+include({root}/zephyr/cmake/millrace_place.cmake)
+millrace_place({arguments})
+"""
+
+
+def run(*words, cwd, fails=False):
+    done = subprocess.run(words, cwd=cwd, capture_output=True, text=True, timeout=100)
+    said = re.sub(r"\s+", " ", done.stdout + done.stderr)
+    assert (done.returncode != 0) == fails, f"{words}: exit {done.returncode}\n{done.stdout}{done.stderr}"
+    return said
+
+
+class Zephyr:
+    """A folder with a few sources, compiled, and what place() of it recorded."""
+
+    def __init__(self, folder):
+        self.base = pathlib.Path(folder)
+        for name, text in SOURCES.items():
+            self.write(name, text)
+        self.be(NEW_LINKER, NEW_RELOCATE)
+        for archive, names in ARCHIVES.items():
+            objects = []
+            for name in names:
+                out = self.base / "objects" / (pathlib.Path(name).name + ".obj")
+                out.parent.mkdir(exist_ok=True)
+                run("arm-none-eabi-gcc", "-mcpu=cortex-m7", "-mthumb", "-O2", "-ffunction-sections", "-fdata-sections",
+                    "-fno-ipa-icf", "-c", str(self.base / name), "-o", str(out), cwd=folder)
+                objects.append(str(out))
+            run("arm-none-eabi-ar", "rc", archive, *objects, cwd=folder)
+        self.write("script.ld", SCRIPT)
+
+    def write(self, name, text):
+        path = self.base / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+    def be(self, linker, relocate):
+        self.write("include/zephyr/arch/arm/cortex_m/scripts/linker.ld", linker)
+        self.write("cmake/modules/extensions.cmake", relocate)
+
+    def place(self, lines, method, *more, fails=False):
+        """The recorded calls; with `fails`, what CMake said."""
+        self.write("place.txt", "\n".join(lines) + "\n")
+        arguments = " ".join([f"LIST {self.base}/place.txt", f"METHOD {method}", *more])
+        self.write("run.cmake", RUN.format(base=self.base, root=ROOT, arguments=arguments))
+        calls = self.base / "calls"
+        calls.unlink(missing_ok=True)
+        said = run("cmake", "-P", "run.cmake", cwd=self.base, fails=fails)
+        return said if fails else [line.split("|") for line in calls.read_text().splitlines()]
+
+    def link(self, snippet, fails=False):
+        """(name, bytes) -> address of every function."""
+        self.write("snippet.ld", snippet)
+        said = run("arm-none-eabi-gcc", "-mcpu=cortex-m7", "-mthumb", "-nostdlib", "-Wl,--gc-sections",
+                   "-Wl,-T,script.ld", "-Wl,--start-group", *ARCHIVES, "-Wl,--end-group", "-o", "out.elf",
+                   cwd=self.base, fails=fails)
+        if fails:
+            return said
+        listed = run("arm-none-eabi-nm", "-S", "out.elf", cwd=self.base)
+        return {(name, int(size, 16)): int(address, 16) & ~1
+                for address, size, name in re.findall(r"([0-9a-f]{8}) ([0-9a-f]{8}) [tT] (\S+)", listed)}
+
+    def sections(self, name):
+        listed = run("arm-none-eabi-objdump", "-h", f"objects/{name}.obj", cwd=self.base)
+        return re.findall(r" (\.[\w.$]+) ", listed)
+
+
+def in_itcm(functions):
+    return sorted({name for (name, _), address in functions.items()
+                   if address < FLASH and not name.endswith("_veneer")})
+
+
+LIST = ["# a comment; [with] \"what\" no name has", "tcp_in", "tcp_out", "fast",
+        "helper\tfile=net/tcp.c   # behind it, too", "copy_words file=libcopy.a:copy.S.obj section=.text",
+        "@object misc.c.obj", "@library libwhole.a", "tcp_in", "inlined_everywhere"]
+PLACED = ["copy_words", "fast", "helper", "misc_a", "misc_b", "tcp_in", "tcp_out_clone", "tcp_out_part", "whole"]
+
+with tempfile.TemporaryDirectory() as scratch:
+    zephyr = Zephyr(scratch)
+
+    # The snippet: what is asked for lands, and nothing that only begins like it.
+    (name, location, path), = zephyr.place(LIST, "SNIPPET")
+    assert (name, location) == ("zephyr_linker_sources", "ITCM_SECTION")
+    snippet = pathlib.Path(path).read_text()
+    functions = zephyr.link(snippet)
+    assert in_itcm(functions) == PLACED, (functions, snippet)
+    helpers = {size: address for (name, size), address in functions.items() if name == "helper"}
+    assert len(helpers) == 2 and helpers[max(helpers)] < FLASH <= helpers[min(helpers)], helpers
+    assert "unused" not in {name for name, _ in functions}, "KEEP defeats --gc-sections"
+
+    # A budget is kept at link time, and said.
+    placed_bytes = max(address + size for (_, size), address in functions.items() if address < FLASH)
+    zephyr.link(pathlib.Path(zephyr.place(LIST, "SNIPPET", "BUDGET 4096")[0][2]).read_text())
+    said = zephyr.link(pathlib.Path(zephyr.place(LIST, "SNIPPET", "BUDGET 64")[0][2]).read_text(), fails=True)
+    assert placed_bytes > 64 and "CONFIG_MILLRACE_PLACE_BUDGET" in said, said
+
+    # Whole libraries by Zephyr's names for them.
+    zephyr.place(["tcp_in"], "SNIPPET", "LIBRARIES misc whole")
+    assert in_itcm(zephyr.link((zephyr.base / "millrace_itcm.ld").read_text())) == [
+        "misc_a", "misc_b", "tcp_in", "whole"]
+
+    # The filters: one call a source file, each anchored.
+    calls = zephyr.place(["tcp_in file=tcp.c", "tcp_out file=net/tcp.c", "fast file=subsys/net/tcp.c.obj",
+                          "helper file=my_tcp.c", "@data table file=net/tcp.c", "@object misc.c.obj",
+                          "@library libwhole.a"], "RELOCATE", "BUDGET 4096", "LIBRARIES kernel")
+    filters = {}
+    rest = []
+    for name, *words in calls:
+        if "FILTER" in words:
+            key = (words[words.index("FILES") + 1], words[words.index("LOCATION") + 1])
+            assert key not in filters and words[-1] == "NOKEEP", words
+            pattern = "|".join(words[words.index("FILTER") + 1:words.index("LOCATION")])
+            assert pattern.startswith("^(") and pattern.endswith(")$"), pattern
+            filters[key] = pattern
+        else:
+            rest.append(words)
+    taken = {key: [s for s in zephyr.sections(pathlib.Path(key[0]).name) if re.search(pattern, s)]
+             for key, pattern in filters.items()}
+    net = f"{scratch}/subsys/net"
+    assert taken == {
+        (f"{net}/tcp.c", "ITCM_TEXT"): [".text.tcp_in", ".text.hot.fast", ".text.tcp_out.constprop.0",
+                                        ".text.tcp_out.part.0.isra.1"],
+        (f"{net}/tcp.c", "DTCM_DATA_BSS"): [".data.table"],
+        (f"{net}/my_tcp.c", "ITCM_TEXT"): [".text.helper"]}, taken
+    assert ["LIBRARY", "kernel", "LOCATION", "ITCM_TEXT", "NOKEEP"] in rest, rest
+    assert ["LIBRARY", "whole", "LOCATION", "ITCM_TEXT", "NOKEEP"] in rest, rest
+    assert ["FILES", f"{scratch}/subsys/misc/misc.c", "LOCATION", "ITCM_TEXT", "NOKEEP"] in rest, rest
+    budget, = (words for words in rest if words[0] == "SECTIONS")
+    assert "__itcm_text_reloc_size <= 4096" in pathlib.Path(budget[1]).read_text()
+
+    # What is wrong is said, with its line and the remedy.
+    zephyr.write("drivers/x/main.c", "")
+    for method, lines, says in (
+        ("SNIPPET", [], "holds no entry"),
+        ("SNIPPET", ["tcp_in", "memcpy"], "line 2: memcpy runs before the code is copied"),
+        ("SNIPPET", ["z_data_copy"], "has to stay in flash"),
+        ("SNIPPET", ["@section .text"], "@section is not known"),
+        ("SNIPPET", ["@object"], "@object needs a name"),
+        ("SNIPPET", ["tcp_in file="], "file= is not understood"),
+        ("SNIPPET", ["tcp_in hot"], "hot is not understood"),
+        ("SNIPPET", ["@library libnet.a file=x"], "file=x is not understood"),
+        ("SNIPPET", ["tcp_*"], "tcp_* is no name"),
+        ("SNIPPET", ["a;b"], "stands in no name"),
+        ("SNIPPET", ["a[b]"], "stands in no name"),
+        ("SNIPPET", ["@data table"], "CONFIG_MILLRACE_PLACE_RELOCATE=y or take table off"),
+        ("RELOCATE", ["tcp_in"], "tcp_in names no file"),
+        ("RELOCATE", ["tcp_in file=gone.c"], "no source file gone.c"),
+        ("RELOCATE", ["main file=main.c"], "main.c may be any of"),
+        ("RELOCATE", ["f file=libc.a:x.o"], "member of an archive"),
+    ):
+        said = zephyr.place(lines, method, fails=True)
+        assert says in said, (lines, said)
+    run("cmake", "-P", "run.cmake", cwd=zephyr.base, fails=True)
+    zephyr.place(["main file=src/main.c"], "RELOCATE")
+    (zephyr.base / "place.txt").unlink()
+    assert "there is no such file" in run("cmake", "-P", "run.cmake", cwd=zephyr.base, fails=True)
+    zephyr.be(OLD_LINKER, OLD_RELOCATE)
+    assert "CONFIG_MILLRACE_PLACE_RELOCATE=y" in zephyr.place(["tcp_in"], "SNIPPET", fails=True)
+    assert "has no FILTER (4.1 and later have)" in zephyr.place(["tcp_in file=tcp.c"], "RELOCATE", fails=True)
