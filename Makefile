@@ -45,7 +45,7 @@ fuzz:
 	@scripts/packages.sh base check
 	@scripts/fuzz.sh $(FUZZ_SECONDS)
 
-## make fuzz-link     random histories of the link protocol, FUZZ_SECONDS long (60); FIRST=N repeats
+## make fuzz-link     random histories of the link protocol, FUZZ_SECONDS long (60; 1T: so many bytes); FIRST=N repeats
 fuzz-link: build/release/build.ninja
 	@cmake --build build/release -j $(JOBS) --target link_soak
 	@build/release/test/link_soak $(FUZZ_SECONDS) $${FIRST:-$$(date +%s)000}

@@ -4,8 +4,10 @@
 // under way, every reply compared. All figures are simulated and the same in every run: core cycles
 // an echo that the core was awake, those of them spent waiting for memory, and the distinct 32-byte
 // lines of code that every echo runs.
-// usage: echo_cycles [--most CYCLES] [--bytes N] [IMAGE...]
+// usage: echo_cycles [--most CYCLES] [--bytes N] [--in-flight N] [--trace FILE] [--samples FILE N]
+// [IMAGE...]
 //   --most: exit 1 if an image takes more for an echo. Without images, those of `make firmware`.
+//   --trace: of the last image, 20 ms behind the measured time, as spec/trace.md.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -13,6 +15,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <memory>
 #include <set>
 #include <string>
@@ -21,6 +24,7 @@
 #include "firmware/app/echo/checksum.h"
 #include "firmware/app/echo/packet.h"
 #include "millrace/board/board.h"
+#include "millrace/board/trace.h"
 #include "millrace/link/bytes.h"
 #include "millrace/link/echo_counters.h"
 
@@ -32,6 +36,7 @@ using namespace millrace::firmware;  // packets and their numbers
 using Bytes = std::vector<uint8_t>;
 
 constexpr uint64_t kStartNs = 1'000'000'000, kRunNs = 100'000'000;
+constexpr uint64_t kTraceNs = 20'000'000;
 constexpr uint16_t kOurPort = 50000;
 constexpr uint32_t kOurAddress = ipv4(192, 168, 7, 2), kDeviceAddress = ipv4(192, 168, 7, 1);
 
@@ -164,7 +169,23 @@ Cost failure(std::string error) {
   return cost;
 }
 
-Cost measure(const std::string& path, size_t bytes, unsigned in_flight) {
+void record(Board& board, const Requester& requester, const std::string& path,
+            std::unique_ptr<TraceWriter>* writer) {
+  const auto file = std::make_shared<std::ofstream>(path, std::ios::binary);
+  const TraceHeader header{static_cast<uint32_t>(board.core_hz() / 1000), board.cycles(), {}};
+  *writer = std::make_unique<TraceWriter>(header, [file](std::span<const uint8_t> piece) {
+    file->write(reinterpret_cast<const char*>(piece.data()),
+                static_cast<std::streamsize>(piece.size()));
+  });
+  const uint64_t echoes = requester.echoes();
+  board.start_trace(writer->get());
+  board.run_until_ns(board.ns() + kTraceNs);
+  (*writer)->finish();
+  fmt::print("trace: {} echoes\n", requester.echoes() - echoes);
+}
+
+Cost measure(const std::string& path, size_t bytes, unsigned in_flight, const std::string& trace) {
+  std::unique_ptr<TraceWriter> writer;  // outlives the board
   Image image;
   ImageError error;
   if (!load_image(path, 0, &image, &error)) return failure(error.message);
@@ -204,18 +225,25 @@ Cost measure(const std::string& path, size_t bytes, unsigned in_flight) {
   cost.frames_in_transfer = static_cast<double>(in.frames_in - in_before.frames_in) /
                             static_cast<double>(in.transfers_in - in_before.transfers_in);
   cost.lines = lines_of(*board, echoes);
+  if (!trace.empty()) record(*board, requester, trace, &writer);
   return cost;
 }
 
 int run(int argc, char** argv) {
   double most = 0;
   size_t bytes = 32;
+  unsigned only = 0;
+  std::string trace;
   std::vector<std::string> images;
   for (int i = 1; i < argc; ++i) {
     if (std::strcmp(argv[i], "--most") == 0 && i + 1 < argc) {
       most = std::atof(argv[++i]);
     } else if (std::strcmp(argv[i], "--bytes") == 0 && i + 1 < argc) {
       bytes = static_cast<size_t>(std::clamp(std::atoi(argv[++i]), 4, 1472));
+    } else if (std::strcmp(argv[i], "--in-flight") == 0 && i + 1 < argc) {
+      only = static_cast<unsigned>(std::clamp(std::atoi(argv[++i]), 1, 256));
+    } else if (std::strcmp(argv[i], "--trace") == 0 && i + 1 < argc) {
+      trace = argv[++i];
     } else {
       images.emplace_back(argv[i]);
     }
@@ -235,7 +263,10 @@ int run(int argc, char** argv) {
   bool good = true;
   for (const std::string& image : images) {
     for (const unsigned in_flight : {1u, 64u}) {
-      const Cost c = measure(image, bytes, in_flight);
+      if (only != 0 && in_flight != (only == 1 ? 1u : 64u)) continue;
+      const unsigned under_way = only != 0 ? only : in_flight;
+      const bool is_last = image == images.back() && (only != 0 || in_flight != 1);
+      const Cost c = measure(image, bytes, under_way, is_last ? trace : "");
       const std::string name = std::filesystem::path(image).stem().string();
       if (!c.error.empty()) {
         fmt::print("{:28} error: {}\n", name, c.error);
@@ -243,7 +274,7 @@ int run(int argc, char** argv) {
         continue;
       }
       fmt::print("{:28} {:9} {:9.0f} {:8.0f} {:8.0f} {:8.0f} {:8.0f} {:8.0f} {:9.1f} {:6}\n", name,
-                 in_flight, c.echoes_per_s, c.cycles, c.instructions, c.code_flash, c.data_memory,
+                 under_way, c.echoes_per_s, c.cycles, c.instructions, c.code_flash, c.data_memory,
                  c.registers, c.frames_in_transfer, c.lines);
       if (most > 0 && c.cycles > most) {
         fmt::print("{}: {:.0f} cycles an echo, more than {:.0f}\n", name, c.cycles, most);

@@ -10,6 +10,7 @@
 #include "cli/link_transfer.h"
 #include "cli/pc_endpoint.h"
 #include "cli/print.h"
+#include "cli/standard_files.h"
 #include "cli/terminal.h"
 #include "cli/values.h"
 
@@ -31,13 +32,14 @@ constexpr int64_t kCommandNs = 10'000'000'000;
 
 class Receiver {
  public:
+  // `keeps_place`: FILE.link is written when something changes.
   Receiver(LinkSession& session, const LinkTransfer& options, std::FILE* file, StoredPlace* place,
-           LinkRun* run)
+           bool keeps_place, LinkRun* run)
       : session_(session),
         options_(options),
         file_(file),
         place_(*place),
-        has_place_(has_place(options.file)),
+        keeps_place_(keeps_place),
         run_(*run) {}
 
   Status run() {
@@ -65,7 +67,7 @@ class Receiver {
 
  private:
   Status store() const {
-    return has_place_ ? store_place(receive_place_path(options_.file), place_) : Status();
+    return keeps_place_ ? store_place(receive_place_path(options_.file), place_) : Status();
   }
 
   Status take(const LinkItem& item) {
@@ -114,7 +116,7 @@ class Receiver {
   const LinkTransfer& options_;
   std::FILE* file_;
   StoredPlace& place_;
-  bool has_place_;
+  bool keeps_place_;
   LinkRun& run_;
   ProgressBar bar_;
   DeviceLines lines_;
@@ -169,6 +171,7 @@ int receive(const LinkTransfer& options, const Invocation& invocation) {
   Result<std::unique_ptr<host::Endpoint>> endpoint =
       host::make_endpoint(options.link.port, endpoint_schemes());
   if (!endpoint) return fail(endpoint.error());
+  if (to_stdout) make_stdout_binary();
   // What is in the file stays until there is a session to put in its place.
   File file =
       to_stdout ? File(stdout, [](std::FILE*) { return 0; }) : open_file(options.file, "ab");
@@ -190,7 +193,7 @@ int receive(const LinkTransfer& options, const Invocation& invocation) {
   LinkRun run = begin_run("in", **session);
   run.device_buffer_bytes = (*session)->device_buffer_bytes(0);
   const int64_t start = (*session)->clock().now_ns();
-  const Status status = Receiver(**session, options, file.get(), &place, &run).run();
+  const Status status = Receiver(**session, options, file.get(), &place, keeps_place, &run).run();
   // Interrupted, the session stays: --resume goes on. Where the device did not take the command, or
   // breaks the protocol, there is nothing to go on with.
   const bool over = status || status.error().code == ErrorCode::protocol ||

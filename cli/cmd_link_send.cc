@@ -29,6 +29,7 @@ namespace {
 
 constexpr int64_t kWaitNs = 1'000'000;
 constexpr int64_t kShownNs = 100'000'000;
+constexpr int64_t kStandsNs = 5'000'000'000;
 constexpr int64_t kVerdictNs = 2'000'000'000;
 constexpr size_t kBlock = 65536;
 
@@ -44,6 +45,9 @@ Status give_file(LinkSession& session, const LinkTransfer& options, std::FILE* f
   const bool is_judged = options.command.rfind("sink", 0) == 0;
   int64_t drained_ns = 0;
   int64_t shown_ns = 0;
+  uint64_t progress_bytes = 0;
+  int64_t progress_ns = session.clock().now_ns();
+  bool said = false;
   while (true) {
     const int64_t now = session.clock().now_ns();
     if (ended && session.drained(0)) {
@@ -64,6 +68,25 @@ Status give_file(LinkSession& session, const LinkTransfer& options, std::FILE* f
       if (taken == 0) break;
     }
     if (file_ended && !ended) ended = session.end(0);
+    if (run->bytes != progress_bytes || session.drained(0)) {
+      progress_bytes = run->bytes;
+      progress_ns = now;
+    }
+    const int64_t stands_ns = now - progress_ns;
+    if (options.idle_ms != 0 && stands_ns > int64_t{options.idle_ms} * 1'000'000) {
+      return Error{ErrorCode::timeout,
+                   fmt::format("{}: the device has taken nothing for {} (wait longer with "
+                               "--idle-ms)",
+                               options.link.port, duration(static_cast<double>(stands_ns)))};
+    }
+    if (!said && stands_ns > kStandsNs) {
+      said = true;
+      bar.clear();
+      print(stderr,
+            "millrace: {}: the device has taken nothing for {}; waiting (Ctrl-C ends, --resume "
+            "goes on)\n",
+            options.link.port, duration(static_cast<double>(stands_ns)));
+    }
     if (Status status = session.wait(now + kWaitNs); !status) return status;
     if (Status status = take_text(session, options, &lines, run); !status) return status;
     // What an echoing device returns is not wanted here, but must not fill its memory.
@@ -181,6 +204,8 @@ void add_link_send(Command parent, const Program& program) {
                &options->resume);
   command.text("--command", "LINE", "Say this to the device first, on its text stream",
                ValueKind::text, &options->command);
+  command.option("--idle-ms", "MS", "Fail when the device takes nothing for so long; 0: wait (0)",
+                 ValueKind::text, number_into(&options->idle_ms, Scale::count, 0, 86'400'000));
   add_json_option(command, &options->outputs);
   command.action([options, &program] { return send(*options, program.invocation); });
 }

@@ -212,8 +212,9 @@ void add_profile(Command parent, const Program& program) {
       "  millrace profile firmware.elf pcs.bin --clock 600 --rate 1500\n"
       "  millrace profile firmware.elf run.trace --events 1000 --callgrind run.callgrind\n"
       "  millrace profile new.elf new.samples --diff old.samples --diff-elf old.elf\n"
+      "  millrace profile record udp:192.168.7.1 -o run.samples   take samples of a target\n"
       "Shares are of busy time and come with the interval that holds the true one with 95 %\n"
-      "probability. Samples: see --format; the content tells them apart but for raw-pc-lr.\n"
+      "probability. Samples: see --format; the content tells them apart but for raw-*.\n"
       "Exit code 1: the samples are of another program, or a file is damaged.");
   add_program_options(command, &options->program);
   command.positional("SAMPLES", "Samples, or a trace of the virtual board", ValueKind::file, true,
@@ -270,6 +271,7 @@ void add_profile(Command parent, const Program& program) {
   command.text("--save", "FILE", "Write the samples as a sample file that names this ELF",
                ValueKind::file, &options->save);
   command.action([options, &program] { return run(*options, program.invocation); });
+  add_profile_record(command, program);
 }
 
 }  // namespace millrace::cli

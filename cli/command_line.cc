@@ -27,6 +27,7 @@ struct Command::Impl {
   std::string path;  // "millrace serial bench"
   std::function<int()> action;
   std::vector<std::unique_ptr<Impl>> commands;
+  std::vector<CLI::Option*> required;   // positional arguments
   std::unique_ptr<CLI::App> owned_app;  // root only
   std::unique_ptr<CommandInfo> owned_info;
 };
@@ -131,9 +132,9 @@ std::string unknown(const Command::Impl* at, const std::vector<std::string>& wor
   const auto is_option = [](const std::string& word) { return word.rfind('-', 0) == 0; };
   const auto option = std::find_if(words.begin(), words.end(), is_option);
   const std::string& word = option == words.end() ? words.front() : *option;
-  const char* what = option != words.end()        ? "option"
-                     : at->info->commands.empty() ? "argument"
-                                                  : "command";
+  const char* what = option != words.end()                      ? "option"
+                     : at->info->commands.empty() || at->action ? "argument"
+                                                                : "command";
   return fmt::format("unknown {} {}{}", what, word, nearest(*at->info, word));
 }
 
@@ -146,7 +147,7 @@ std::string failure(const Command::Impl* at, const CLI::ParseError& error) {
     case CLI::ExitCodes::ExtrasError:
     case CLI::ExitCodes::RequiredError:
       if (!extras.empty()) return unknown(at, extras);
-      if (!at->info->commands.empty()) {
+      if (!at->info->commands.empty() && !at->action) {
         return fmt::format("{} needs a command: {}", at->path, names_of(*at->info));
       }
       return fmt::format("{} needs {}", at->path, text.substr(0, text.find(" is required")));
@@ -178,6 +179,16 @@ Command Command::add_command(const std::string& name, const std::string& help,
   child->path = impl_->path + ' ' + name;
   impl_->commands.push_back(std::move(child));
   return Command(impl_->commands.back().get());
+}
+
+// CLI11 would miss the positional arguments of this command when the other one is given:
+// CommandLine asks for them itself.
+Command Command::add_side_command(const std::string& name, const std::string& help,
+                                  const std::string& examples) {
+  Command child = add_command(name, help, examples);
+  impl_->app->require_subcommand(0, 1);
+  for (CLI::Option* option : impl_->required) option->required(false);
+  return child;
 }
 
 void Command::flag(const std::string& names, const std::string& help, bool* target) {
@@ -222,7 +233,10 @@ void Command::choice(const std::string& names, const std::string& help,
 void Command::positional(const std::string& name, const std::string& help, ValueKind kind,
                          bool required, ValueParser parse) {
   CLI::Option* option = add(impl_->app, name, help, "", std::move(parse));
-  if (required) option->required();
+  if (required) {
+    option->required();
+    impl_->required.push_back(option);
+  }
   impl_->info->options.push_back({{}, help, kind, {}});
 }
 
@@ -274,6 +288,11 @@ int CommandLine::run(int argc, char** argv) {
     return kUsage;
   }
   Command::Impl* at = deepest(root_.get());
+  for (const CLI::Option* option : at->required) {
+    if (option->count() != 0) continue;
+    print(stderr, "millrace: {} needs {}; see {} --help\n", at->path, option->get_name(), at->path);
+    return kUsage;
+  }
   return at->action ? at->action() : kUsage;
 }
 

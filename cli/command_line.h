@@ -44,6 +44,10 @@ class Command {
   // `examples` stands at the end of --help, each line as it is.
   Command add_command(const std::string& name, const std::string& help,
                       const std::string& examples);
+  // The same for a command that also does something by itself, with positional arguments: a first
+  // word that is no command of it is one of these. To be called behind positional().
+  Command add_side_command(const std::string& name, const std::string& help,
+                           const std::string& examples);
   void flag(const std::string& names, const std::string& help, bool* target);
   // `names` such as "--json" or "-n,--frames"; `placeholder` such as "FILE".
   void option(const std::string& names, const std::string& placeholder, const std::string& help,

@@ -22,6 +22,10 @@ void add_device(Command parent, const Program& program);
 void add_board(Command parent, const Program& program);
 void add_profile(Command parent, const Program& program);
 void add_memory(Command parent, const Program& program);
+void add_place(Command parent, const Program& program);
+void add_check(Command parent, const Program& program);
+void add_predict(Command parent, const Program& program);
+void add_tune(Command parent, const Program& program);  // posix/ only
 void add_link(Command parent, const Program& program);
 void add_completion(Command parent, const Program& program);
 
@@ -32,8 +36,12 @@ void add_serial_soak(Command parent, const Program& program);
 
 // The parts of `udp`, in posix/ only.
 void add_udp_bench(Command parent, const Program& program);
+void add_udp_counters(Command parent, const Program& program);
 void add_udp_echo(Command parent, const Program& program);
 void add_udp_doctor(Command parent, const Program& program);
+
+// Beside `profile`.
+void add_profile_record(Command profile, const Program& program);
 
 // The parts of `link`.
 void add_link_bench(Command parent, const Program& program);

@@ -83,9 +83,12 @@ std::string link_report(const LinkRun& run) {
       grouped(s.resent_frames), grouped(s.probes)));
   out += line(fmt::format("gaps {} ({}), connections {}, replugs {}", grouped(s.gaps),
                           plural(s.gap_bytes, "byte"), grouped(s.connections), grouped(s.replugs)));
-  out += line(fmt::format("round trip {} (least {}), longest silence {}",
+  const bool is_out = run.direction == "out";
+  out += line(fmt::format("round trip {} (least {}), longest silence {}, window {} frames ({})",
                           duration(s.smoothed_rtt_us * 1000), duration(s.min_rtt_us * 1000),
-                          duration(s.longest_silence_us * 1000)));
+                          duration(s.longest_silence_us * 1000),
+                          grouped(is_out ? s.window_out_frames : s.window_in_frames),
+                          human_bytes(is_out ? s.window_out_bytes : s.window_in_bytes)));
   if (run.device_buffer_bytes != 0 && run.bytes_per_s() > 0 && run.bytes >= kRatioBytes) {
     const double bridge = static_cast<double>(run.device_buffer_bytes) / run.bytes_per_s();
     out += line(fmt::format("the device keeps {}: a stall of {} at this rate",
@@ -134,7 +137,11 @@ Json to_json(const LinkRun& run) {
             {"smoothed_rtt_us", s.smoothed_rtt_us},
             {"min_rtt_us", s.min_rtt_us},
             {"longest_silence_us", s.longest_silence_us},
-            {"longest_reconnect_us", s.longest_reconnect_us}}}};
+            {"longest_reconnect_us", s.longest_reconnect_us},
+            {"window_in_frames", s.window_in_frames},
+            {"window_in_bytes", s.window_in_bytes},
+            {"window_out_frames", s.window_out_frames},
+            {"window_out_bytes", s.window_out_bytes}}}};
 }
 
 void add_link_port(Command& command, LinkPort* port) {

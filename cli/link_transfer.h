@@ -20,7 +20,7 @@ struct LinkTransfer {
   OutputOptions outputs;
   std::string file;
   std::string command;
-  uint32_t idle_ms = 0;  // receive: end when nothing came for so long; 0: wait
+  uint32_t idle_ms = 0;  // fail when nothing came, or was taken, for so long; 0: wait
   bool resume = false;
 };
 

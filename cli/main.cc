@@ -16,8 +16,9 @@ namespace {
 using namespace millrace::cli;
 
 constexpr void (*kCommands[])(Command, const Program&) = {
-    add_ports,  add_doctor, add_serial,  add_link,   add_udp,        add_turnaround,
-    add_device, add_board,  add_profile, add_memory, add_completion,
+    add_ports,      add_doctor, add_serial,  add_link,    add_udp,
+    add_turnaround, add_device, add_board,   add_profile, add_memory,
+    add_place,      add_check,  add_predict, add_tune,    add_completion,
 };
 
 const char* const kHelp =

@@ -7,6 +7,7 @@
 
 #include "cli/print.h"
 #include "cli/profile_report.h"
+#include "cli/short_name.h"
 #include "cli/table.h"
 #include "cli/values.h"
 
@@ -23,10 +24,6 @@ constexpr size_t kKeyWidth = 12;
 
 std::string row(const std::string& key, const std::string& value) {
   return wrap(fmt::format("{:<{}}{}", key, kKeyWidth, printable(value)), kWidth, kKeyWidth) + '\n';
-}
-
-std::string head(const std::string& text, size_t width) {
-  return columns_of(text) <= width ? text : text.substr(0, width - 2) + "..";
 }
 
 std::string overlap_sentence(const profile::Overlap& one) {
@@ -103,8 +100,8 @@ std::string memory_report(const MemoryReport& report, size_t top) {
   Table items({"<biggest", "<region", "<section", "<library or folder", "bytes"});
   for (size_t i = 0; i < std::min(top, report.items.size()); ++i) {
     const MemoryItem& one = report.items[i];
-    items.add({head(one.name, 38), one.region, head(one.section, 18), head(one.library, 20),
-               grouped(one.bytes)});
+    items.add({short_name(one.name, 38), one.region, cut_middle(one.section, 18),
+               cut_middle(one.library, 20), grouped(one.bytes)});
   }
   out += '\n' + items.text();
   if (report.items.size() > top) out += fmt::format("and {} more\n", report.items.size() - top);

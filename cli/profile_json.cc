@@ -80,6 +80,7 @@ void add_profile_json(Json* document, const Profile& profile) {
               {"busy_interval", nullptr},
               {"outside", profile.outside},
               {"lost", profile.lost},
+              {"overruns", profile.overruns},
               {"core_khz", profile.core_khz},
               {"interval_cycles", profile.interval_cycles},
               {"events", profile.events},

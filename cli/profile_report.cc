@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "cli/print.h"
+#include "cli/short_name.h"
 #include "cli/table.h"
 #include "cli/values.h"
 
@@ -28,32 +29,6 @@ constexpr size_t kSmallTable = 8;  // memories, libraries
 
 std::string row(const std::string& key, const std::string& value) {
   return wrap(fmt::format("{:<{}}{}", key, kKeyWidth, printable(value)), kWidth, kKeyWidth) + '\n';
-}
-
-// The end of a path, the beginning of a name.
-std::string tail(const std::string& text, size_t width) {
-  if (columns_of(text) <= width) return text;
-  const std::string cut = text.substr(text.size() - (width - 2));
-  const size_t slash = cut.find('/');
-  return ".." + (slash == std::string::npos ? cut : cut.substr(slash));
-}
-std::string head(const std::string& text, size_t width) {
-  return columns_of(text) <= width ? text : text.substr(0, width - 2) + "..";
-}
-
-// Without parameters and anonymous namespaces; files have the whole name.
-std::string short_name(std::string name, size_t width) {
-  static constexpr std::string_view kAnonymous = "(anonymous namespace)::";
-  for (size_t at = name.find(kAnonymous); at != std::string::npos; at = name.find(kAnonymous)) {
-    name.erase(at, kAnonymous.size());
-  }
-  const size_t bracket = name.find('(');
-  const size_t suffix = name.find(" [");
-  std::string end = suffix == std::string::npos ? "" : name.substr(suffix);
-  const bool is_operator = name.find("operator(") != std::string::npos;
-  if (bracket != std::string::npos && bracket > 0 && !is_operator) name.resize(bracket);
-  if (suffix == std::string::npos || suffix > name.size()) name += end;
-  return head(name, width);
 }
 
 std::string percent(double share) { return fmt::format("{:.1f}", share * 100); }
@@ -94,7 +69,8 @@ std::string named_table(const Profile& profile, const std::string& what,
   if (rows.empty()) return "";
   Table table(headings(profile, {"<" + what}));
   for (size_t i = 0; i < std::min(top, rows.size()); ++i) {
-    std::vector<std::string> cells = {is_path ? tail(rows[i].name, 50) : head(rows[i].name, 50)};
+    std::vector<std::string> cells = {is_path ? cut_path(rows[i].name, 50)
+                                              : cut_middle(rows[i].name, 50)};
     const std::vector<std::string> more = figures(profile, rows[i]);
     cells.insert(cells.end(), more.begin(), more.end());
     table.add(cells);
@@ -121,7 +97,7 @@ Table function_table(const Profile& profile, size_t top, bool is_full) {
 }
 
 std::string place(const std::string& file, uint32_t line) {
-  return file.empty() ? "?" : fmt::format("{}:{}", tail(file, kFileWidth), line);
+  return file.empty() ? "?" : fmt::format("{}:{}", cut_path(file, kFileWidth), line);
 }
 
 std::string line_table(const Profile& profile, size_t top) {
@@ -217,6 +193,9 @@ std::string profile_report(const Profile& profile, size_t top) {
     source += fmt::format(", one every {} cycles", grouped(profile.interval_cycles));
   }
   if (profile.lost > 0) source += fmt::format(", {} lost", grouped(profile.lost));
+  if (profile.overruns > 0) {
+    source += fmt::format(", {} not taken (interrupts locked out)", grouped(profile.overruns));
+  }
   out += row("samples", source);
   std::string busy = "nothing but idle";
   if (profile.busy() > 0) {

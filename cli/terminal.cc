@@ -42,6 +42,20 @@ void ProgressBar::show(const host::RunProgress& progress) {
   std::string tail =
       fmt::format(" {:3.0f} %  {} MB/s", 100 * part, megabytes_per_s(progress.bytes_per_s));
   if (progress.faults != 0) tail += "  " + plural(progress.faults, "fault");
+  draw(part, tail);
+}
+
+void ProgressBar::show_share(double done, double all, const std::string& text) {
+  constexpr std::chrono::milliseconds kBetween(100);
+  if (!on_) return;
+  const auto now = std::chrono::steady_clock::now();
+  if (shown_ && now - drawn_ < kBetween) return;
+  drawn_ = now;
+  const double part = all <= 0 ? 0 : std::min(1.0, done / all);
+  draw(part, fmt::format(" {:3.0f} %  {}", 100 * part, text));
+}
+
+void ProgressBar::draw(double part, const std::string& tail) {
   const int room = terminal_columns() - 4 - static_cast<int>(label_.size() + tail.size());
   const size_t width = static_cast<size_t>(std::clamp(room, 0, 40));
   const size_t filled = static_cast<size_t>(part * static_cast<double>(width));

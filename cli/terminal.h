@@ -2,6 +2,7 @@
 // What is different when a person looks: colour on stdout, a progress bar on stderr.
 #pragma once
 
+#include <chrono>
 #include <cstdio>
 #include <string>
 
@@ -34,13 +35,19 @@ class ProgressBar {
   // Put before the bar from now on, such as `512 B, ack each, run 2 of 3`.
   void set_label(const std::string& label) { label_ = label; }
   void show(const host::RunProgress& progress);
+  // Something else than bytes: `text` behind the bar. May be called as often as one likes: drawn
+  // ten times a second at most.
+  void show_share(double done, double all, const std::string& text);
   void clear();
   // Hooks that show this bar and end at Ctrl-C. The bar must outlive them.
   host::RunHooks hooks();
 
  private:
+  void draw(double part, const std::string& tail);
+
   bool on_;
   bool shown_ = false;
+  std::chrono::steady_clock::time_point drawn_;
   std::string label_;
   std::string warned_;
 };

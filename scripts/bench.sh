@@ -19,7 +19,9 @@ echo "load average before: $(cut -d ' ' -f 1-3 /proc/loadavg 2>/dev/null || echo
 "$build/bench/usb_ceiling" -n "$rounds"
 "$build/bench/echo_cycles"
 /usr/bin/python3 -B "$(dirname "$0")/../bench/usb_soak.py" "$build/millrace" -n "$rounds"
+/usr/bin/python3 -B "$(dirname "$0")/../bench/udp_table.py" "$build/millrace"
 "$build/bench/capture_speed" 300 "$rounds"
 if [ "$(id -u)" = 0 ]; then "$build/bench/udp_rate" -n "$rounds"; else echo "udp_rate: needs root"; fi
 "$build/bench/symbolise" "$rounds"
+/usr/bin/python3 -B "$(dirname "$0")/../bench/placement_quality.py" "$build" --small
 python3 bench/link_goodput.py "$build/millrace" --repeat "$rounds"

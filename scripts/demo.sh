@@ -28,11 +28,12 @@ if ! grep -q '"kind": "lost"' out/demo-damaged.json; then
 fi
 
 echo
-echo "A link that loses 200 bytes in every 100,000: raw, then with the link protocol on top:"
+echo "A line that loses 200 bytes in every 100,000, raw and with the link protocol on top:"
 echo
-"$millrace" serial bench 'pc:?drop=200@5000+100000' --frames 4Ki >/dev/null && exit 1
-echo "raw: bytes are missing (exit code 1)"
-"$millrace" link bench 'pc:link?drop=200@5000+100000' --bytes 8M --json out/demo-link.json
+loss='drop=200@5000+100000'
+"$millrace" serial bench "pc:?$loss" --frames 4Ki --json out/demo-raw.json >/dev/null && exit 1
+"$millrace" link bench "pc:link?$loss" --bytes 8M --json out/demo-link.json >/dev/null
+python3 scripts/demo_link.py out/demo-raw.json out/demo-link.json
 
 echo
 echo "One program on the virtual Teensy 4.1, once with its code in flash and once in ITCM. It fits into"
@@ -63,7 +64,38 @@ echo
   --frame-size 512 --frames 1k --ack each >/dev/null
 "$millrace" turnaround out/demo-usb.pcapng --json out/demo-turnaround.json
 
+# How many UDP echoes a second, from which memory, and how long each takes. Predicted.
+udp_echoes() {
+  echo
+  echo "UDP echoes of 32 bytes by firmware with the footprint of a real network application on"
+  echo "the virtual board (docs/udp.md), its code in flash, then in ITCM. Predicted, as above:"
+  for ladder in flash:1000:4000 itcm:4000:20000; do
+    variant=${ladder%%:*} rates=${ladder#*:}
+    echo
+    "$millrace" udp bench "board:$programs/usb_echo_heavy_ecm_$variant.elf" --first "${rates%:*}" \
+      --width "${rates%:*}" --top "${rates#*:}" --step-ms 200 --json "out/demo-udp-$variant.json"
+  done
+  echo
+  echo "Its turnaround in ITCM, from a capture of 300 requests, the end of each to the end of its reply:"
+  echo
+  "$millrace" udp bench "board:$programs/usb_echo_heavy_ecm_itcm.elf?pcap=out/demo-udp.pcapng" \
+    --first 300 --top 300 --step-ms 1000 --no-aftermath >/dev/null
+  "$millrace" turnaround out/demo-udp.pcapng --json out/demo-udp-turnaround.json
+}
+udp_echoes
+
+# The whole loop: which code should stand in fast memory, what that would give, what it gives.
+placement() {
+  echo
+  echo "The same firmware tuned (docs/placement.md): a trace of it in flash says what to move to 32 KB of"
+  echo "ITCM; it is rebuilt with that list, checked and measured. Cycles are core cycles an echo:"
+  echo
+  "$millrace" tune board:build/arm --budget 32K --work out/demo-tune --json out/demo-tune.json
+}
+placement
+
 echo
-echo "Results (spec/result.md): out/demo.json, demo-damaged.json, demo-link.json, demo-board-*.json,"
-echo "demo-usb-*.json, demo-turnaround.json"
+echo "Results (spec/result.md): out/demo.json, demo-damaged.json, demo-raw.json, demo-link.json,"
+echo "demo-board-*.json, demo-usb-*.json, demo-turnaround.json, demo-udp-*.json,"
+echo "demo-tune.json"
 echo "With a board: $millrace ports, then $millrace serial bench PORT (docs/cli.md)"

@@ -14,7 +14,7 @@ case $to in
 esac
 port=$root/firmware/ports/teensyduino
 rm -rf "$to"
-mkdir -p "$to/src/firmware/app" "$to/src/firmware/port" "$to/src/link"
+mkdir -p "$to/src/firmware/app/sampler" "$to/src/firmware/port" "$to/src/link"
 cp "$port/library.properties" "$port/library.json" "$root/LICENSE" "$to/"
 cp -R "$port/examples" "$to/"
 cp -R "$root/link/include/millrace" "$to/src/"
@@ -26,15 +26,16 @@ copy_sources() {
     cp "$file" "$2/$(basename "$file" .cc).cpp"
   done
   for file in "$1"/*.h; do
-    case $file in */fake_port.h | */device_fixture.h | */test_*.h) continue ;; esac
+    case $file in */fake_*.h | */device_fixture.h | */test_*.h) continue ;; esac
     if [ -e "$file" ]; then cp "$file" "$2/"; fi
   done
 }
 copy_sources "$root/link/src" "$to/src/link"
 copy_sources "$root/link/src/cortex_m7" "$to/src/link"
 copy_sources "$root/firmware/app" "$to/src/firmware/app"
+copy_sources "$root/firmware/app/sampler" "$to/src/firmware/app/sampler"
 copy_sources "$port/src" "$to/src"
-cp "$root/firmware/port/port.h" "$to/src/firmware/port/"
+cp "$root/firmware/port/port.h" "$root/firmware/port/sampler_port.h" "$to/src/firmware/port/"
 
 if [ -n "$check" ]; then
   # The flags of Teensyduino for Teensy 4.1 that matter to a compiler.

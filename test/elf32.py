@@ -21,7 +21,7 @@ class Elf32:
             if kind == 1 and filesz:
                 self.segments.append((paddr, data[offset:offset + filesz]))
                 for _, kind, flags, _, at, size, *_ in headers:
-                    if kind == 1 and flags & ALLOC and offset <= at < offset + filesz:
+                    if kind in (1, 7) and flags & ALLOC and offset <= at < offset + filesz:
                         self.pieces.append((paddr + at - offset, data[at:at + size]))
 
         def string(table, offset):

@@ -70,6 +70,7 @@ with e2e.temporary_folder() as name:
     done = subprocess.run([e2e.MILLRACE, "link", "receive", "pc:link", "-o", "-", "--command",
                            "source 1000000"], capture_output=True, timeout=e2e.DEADLINE_S)
     assert done.returncode == 0 and done.stdout == original[:1000000], done.stderr
+    assert not os.path.exists("-.link")
     e2e.millrace("link", "receive", "pc:link", "-o", "/dev/null", "--command", "source 1000")
     assert not os.path.exists("/dev/null.link")
     e2e.fails("link", "receive", "pc:link", "-o", "-", "--json", "-", expect=2, says="stdout")

@@ -130,6 +130,41 @@ TEST(LinkSession, WaitReturnsWhenThereIsRoomForARefusedWriter) {
   EXPECT_GE(session.clock().now_ns(), deadline);
 }
 
+// The thread that reads a fast stream goes on reading in the silence behind it.
+TEST(LinkSession, AnswersComeBehindAFastStream) {
+  const auto device = make_device();
+  const auto endpoint = make_endpoint(device->path(), {});
+  ASSERT_TRUE(endpoint);
+  auto opened = LinkSession::open(**endpoint, {});
+  ASSERT_TRUE(opened) << opened.error().message;
+  LinkSession& session = **opened;
+  const auto say = [&](const std::string& line) {
+    session.write(1, {reinterpret_cast<const uint8_t*>(line.data()), line.size()});
+    session.end_of_message(1);
+  };
+  constexpr uint64_t kBytes = 10'000'000;
+  link::StreamCursor expected({42, 1u << 20, 1000});
+  say("source 10000000\n");
+  uint64_t got = 0;
+  for (bool ended = false; !ended;) {
+    ASSERT_TRUE(session.wait(session.clock().now_ns() + kHourNs));
+    session.consume(1, session.peek(1).data.size());
+    for (LinkItem item = session.peek(0); item.kind != LinkItemKind::nothing;
+         item = session.peek(0)) {
+      ended = item.kind == LinkItemKind::end;
+      ASSERT_EQ(expected.match(item.data.data(), item.data.size()), item.data.size());
+      got += item.data.size();
+      session.consume(0, item.data.size());
+    }
+  }
+  EXPECT_EQ(got, kBytes);
+  ASSERT_TRUE(session.wait(session.clock().now_ns() + 120'000'000));
+  say("info\n");
+  ASSERT_TRUE(session.wait(session.clock().now_ns() + kHourNs));
+  const LinkItem answer = session.peek(1);
+  EXPECT_EQ(std::string(answer.data.begin(), answer.data.end()), "ring bytes 524288\n");
+}
+
 TEST(LinkSession, ResumeOfAnUnknownSessionIsRefused) {
   const auto device = make_device();
   const auto endpoint = make_endpoint(device->path(), {});

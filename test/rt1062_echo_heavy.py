@@ -16,7 +16,7 @@ LINE = 32
 
 def promised(name):
     text = (LOAD / "CMakeLists.txt").read_text()
-    return int(re.search(rf"set\(MILLRACE_LOAD_{name} (\d+)", text)[1])
+    return int(re.search(rf"set\(MILLRACE_HEAVY_{name} (\d+)", text)[1])
 
 
 def footprint(elf):

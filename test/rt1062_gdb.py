@@ -7,7 +7,8 @@ import select
 import signal
 import subprocess
 
-from e2e import DEADLINE_S, MILLRACE, SOURCE, fails, have, read_line
+from e2e import (DEADLINE_S, MILLRACE, SOURCE, fails, have, measure, read_line,
+                 temporary_folder)
 
 FOLDER = SOURCE / "build/arm/firmware/ports/rt1062"
 TICKS = "'millrace::rt1062::(anonymous namespace)::tick_count'"
@@ -143,3 +144,17 @@ with Debugged("hello_mixed.elf") as board:
     assert "done" in out and "nothing can wake it" in err, (out, err)
 
 fails("board", "run", "x.elf", "--gdb", "0", "--seconds", "1", expect=2, says="--gdb does not go with")
+
+# A sampler's records out of memory, with the lines of docs/profile.md, and what they are read as.
+with temporary_folder() as folder, Debugged("sampler_locks_itcm.elf") as debugged:
+    got = debugged.gdb("tbreak millrace::rt1062::print_padded", "continue",
+                       "print millrace_sampler.stored_words", "print millrace_sampler.lost",
+                       f"dump binary memory {folder}/pcs.bin &millrace_sampler_buffer[0] "
+                       "&millrace_sampler_buffer[millrace_sampler.stored_words]", "kill")
+    stored, lost = (int(n) for n in re.findall(r"^\$\d = (\d+)$", got, re.M))
+    assert stored > 800 and lost == 0, got
+    assert os.path.getsize(f"{folder}/pcs.bin") == 4 * stored, got
+    _, result = measure("profile", debugged.image, f"{folder}/pcs.bin", "--clock", "600",
+                        "--interval", "3000")
+    names = [row["name"] for row in result["profile"]["functions"]]
+    assert set(names[:2]) == {"work_open", "work_behind_basepri"}, names

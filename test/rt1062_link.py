@@ -32,4 +32,5 @@ assert document["runs"][0]["wrong_bytes"] == 0, document["runs"][0]
 outcome, document = e2e.measure("link", "bench", f"board:{FOLDER}/usb_link_itcm.elf?host=ideal",
                                 "--bytes", "4M", "--direction", "out")
 run = document["runs"][0]
-assert run["wrong_bytes"] == 0 and run["bytes_per_s"] >= 35e6, run
+assert run["wrong_bytes"] == 0 and run["bytes_per_s"] >= 45e6, run
+assert run["ack_ratio"] < 0.01, run

@@ -29,6 +29,15 @@ _, result = measure("udp", "bench", image, "--in-flight", "8", "--step-ms", "20"
 step = result["sizes"][0]["passes"][0]["steps"][0]
 assert step["lost"] == 0 and step["answered"] > 100, step
 
+# What happened to the device until it was asked: DHCP and ARP of the host, a ping of the bench.
+_, result = measure("udp", "counters", image)
+counted = result["counters"]
+assert counted["dhcp_replies"] == 2 and counted["counter_requests"] == counted["link_ups"] == 1, counted
+assert counted["echo_requests"] == 0 and counted["rx_buffers"] > 1, counted
+outcome, result = measure("udp", "counters", image, "--seconds", "1")
+assert result["counters"]["frames_received"] == 1 and result["counters"]["link_ups"] == 0, result
+outcome.says("counter_requests", "1.0/s", "frames a transfer to host")
+
 # The capture of a run shows the same echoes.
 with temporary_folder() as folder:
     capture = f"{folder}/usb.pcapng"
@@ -37,7 +46,8 @@ with temporary_folder() as folder:
     _, result = measure("turnaround", capture)
     assert result["turnaround"]["pairs"] >= 100, result["turnaround"]
 
-fails("udp", "bench", f"board:{IMAGES}/hello_itcm.hex", expect=3, says="no USB network interface")
+for command in ("bench", "counters"):
+    fails("udp", command, f"board:{IMAGES}/hello_itcm.hex", expect=3, says="no USB network interface")
 fails("udp", "bench", image, "--host-address", "10.0.0.1", expect=2, says="needs --device-address")
 fails("udp", "bench", image, "--host-address", "10.0.0.1/24", "--device-address", "10.0.1.1",
       expect=2, says="not in the network of 10.0.0.1/24")

@@ -60,6 +60,9 @@ fails("udp", "bench", "board:/nowhere.elf", expect=2, says="/nowhere.elf")
 fails("udp", "bench", "board:x.elf", "--size", "1473", expect=2, says="1472 at most")
 fails("udp", "echo", "--address", "nowhere", expect=2, says="is no address")
 fails("udp", "echo", "--address", "192.0.2.77", expect=2, says="an address of this machine?")
+fails("udp", "counters", target, expect=3, says="tells no counters on port 4243")
+fails("udp", "counters", "1.2.3.4:0", expect=2, says="write ADDRESS")
+fails("udp", "counters", "127.0.0.1", "--device-address", "1.2.3.4", expect=2, says="are for board:")
 fails("udp", "doctor", "usb:1", expect=2, says="usb:VID:PID")
 
 # Networks as they should not be, in a namespace of the test.
@@ -79,3 +82,29 @@ if subprocess.run([*NAMESPACE, "true"], capture_output=True).returncode == 0:
               expect=2, says="do not fit into the MTU of 1000 (972 bytes do")
         alone("ip link set lo mtu 1000 up", "udp", "bench", "127.0.0.1", "--size", "1000",
               "--allow-fragments", expect=3, says="refused")
+        alone("ip link set lo up", "udp", "bench", "fe80::1", expect=2, says="needs its interface")
+        veth = ("ip link add d0 type veth peer name d1 && ip link set d0 up && ip link set d1 up && "
+                "ip addr add 192.168.7.2/24 dev d0")
+        if subprocess.run([*NAMESPACE, veth], capture_output=True).returncode == 0:
+            alone(veth, "udp", "bench", "192.168.7.1", expect=3, says="nobody there answers ARP")
+            alone(veth, "udp", "bench", "192.168.7.255", expect=3, says="a broadcast address?")
+            alone(veth, "udp", "bench", "10.0.0.1", expect=3, says="no way to this network")
+            alone(f"{veth}; ip route add default via 192.168.7.9", "udp", "bench", "10.0.0.1", expect=3,
+                  says="in no network of this machine: reached by a router")
+            alone(f"{veth}; ip route add blackhole 10.0.0.0/8", "udp", "bench", "10.0.0.1", expect=3,
+                  says="a route refuses it")
+            alone(veth, "udp", "bench", "192.168.7.1", "--size", "1473", expect=2,
+                  says="do not fit into the MTU of 1500 (1472 bytes do")
+
+# IPv6, and fragments: 65,507 bytes in parts.
+server = start("udp", "echo", "--address", "::1", "--port", "0")
+line = server.stdout.readline()
+if match := re.fullmatch(r"echoes at ::1 port (\d+)\n", line):
+    _, result = measure("udp", "bench", f"[::1]:{match[1]}", "--in-flight", "2", "--step-ms", "50",
+                        "--passes", "1", "--size", "32,65507", "--allow-fragments", "--late-ms", "10000",
+                        expect=(0, 1))
+    for ladder in result["sizes"]:
+        step = ladder["passes"][0]["steps"][0]
+        assert step["answered"] == step["sent"] > 0 and step["altered"] == 0, step
+    server.send_signal(signal.SIGINT)
+server.communicate(timeout=DEADLINE_S)

@@ -29,7 +29,6 @@ constexpr int64_t kDhcpNs = 15'000'000'000;  // three attempts
 constexpr int64_t kArpNs = 3'000'000'000;
 constexpr int64_t kPingNs = 1'000'000'000;
 constexpr int64_t kPingIntervalNs = 10'000'000;
-constexpr int64_t kAskNs = 300'000'000;
 constexpr uint16_t kOurPort = 40'000, kAskPort = 40'001, kPingId = 0x4d52;
 
 class BoardDatagrams final : public udp::DatagramPort {
@@ -109,10 +108,11 @@ class BoardDatagrams final : public udp::DatagramPort {
     return result;
   }
 
-  std::vector<uint8_t> ask(uint16_t port, std::span<const uint8_t> request) override {
+  std::vector<uint8_t> ask(uint16_t port, std::span<const uint8_t> request,
+                           int64_t patience_ns) override {
     answer_.clear();
     if (!host_->send_udp({device_.address, port}, kAskPort, request)) return {};
-    run_until(kAskNs, [this] { return !answer_.empty(); });
+    run_until(patience_ns, [this] { return !answer_.empty(); });
     return answer_;
   }
 

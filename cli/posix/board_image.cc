@@ -37,4 +37,15 @@ host::Result<board::Image> load_image(const ImageOptions& options) {
   return image;
 }
 
+board::TraceHeader trace_header(const board::Image& image, const board::Board& board) {
+  board::TraceHeader header;
+  header.core_khz = static_cast<uint32_t>(board.core_hz() / 1000);
+  header.base = board.cycles();
+  for (size_t i = 0; 2 * i + 1 < image.build_id.size() && i < header.build_id.size(); ++i) {
+    header.build_id[i] =
+        static_cast<uint8_t>(std::stoul(image.build_id.substr(2 * i, 2), nullptr, 16));
+  }
+  return header;
+}
+
 }  // namespace millrace::cli

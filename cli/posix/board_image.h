@@ -7,6 +7,7 @@
 #include <string>
 
 #include "cli/command_line.h"
+#include "millrace/board/board.h"
 #include "millrace/board/image.h"
 #include "millrace/host/result.h"
 
@@ -22,5 +23,8 @@ void add_image_options(Command& command, ImageOptions* options);
 
 // Errors: usage (the file cannot be read), protocol (its content is no image for this board).
 host::Result<board::Image> load_image(const ImageOptions& options);
+
+// Of a trace of that image on that board, from now on.
+board::TraceHeader trace_header(const board::Image& image, const board::Board& board);
 
 }  // namespace millrace::cli

@@ -31,7 +31,7 @@ const char* const kAsleep = "the firmware sleeps with nothing to wake it";
 struct Options {
   BoardChoices board;
   board::UsbHostOptions usb;
-  std::string host_file, pcap, pcap_packets;
+  std::string host_file, pcap, pcap_packets, trace;
 };
 
 Status take_option(const std::string& key, const std::string& value, Options* options) {
@@ -43,6 +43,8 @@ Status take_option(const std::string& key, const std::string& value, Options* op
     options->pcap = value;
   } else if (key == "pcap_packets") {
     options->pcap_packets = value;
+  } else if (key == "trace") {
+    options->trace = value;
   } else if (key == "pcap_sof") {
     options->usb.capture_sof = value == "on";
     if (value != "on" && value != "off") status = Error{ErrorCode::usage, "give on or off"};
@@ -64,8 +66,9 @@ Status check_captures_apart(const std::string& image, const Options& options) {
                                                        {"timing=", options.board.timing_file},
                                                        {"adc=", adc_file(options.board)},
                                                        {"pcap=", options.pcap},
-                                                       {"pcap_packets=", options.pcap_packets}};
-  for (size_t i = std::size(files) - 2; i < std::size(files); ++i) {
+                                                       {"pcap_packets=", options.pcap_packets},
+                                                       {"trace=", options.trace}};
+  for (size_t i = std::size(files) - 3; i < std::size(files); ++i) {
     for (size_t k = 0; k < i; ++k) {
       const auto& [what, path] = files[k];
       if (files[i].second.empty() || path.empty() || !same_output(files[i].second, path)) continue;
@@ -80,6 +83,11 @@ Status open_captures(const Options& options, BusCaptures* captures) {
   if (!options.pcap.empty()) {
     captures->urbs = std::make_unique<OutputStream>();
     Status opened = captures->urbs->open("pcap=", options.pcap);
+    if (!opened) return opened;
+  }
+  if (!options.trace.empty()) {
+    captures->trace = std::make_unique<OutputStream>();
+    Status opened = captures->trace->open("trace=", options.trace);
     if (!opened) return opened;
   }
   if (options.pcap_packets.empty()) return Status();
@@ -101,7 +109,10 @@ Status BoardMachine::finish() {
   usb_ = nullptr;
   board_.reset();
   Status first;
-  for (OutputStream* const capture : {captures_.urbs.get(), captures_.packets.get()}) {
+  if (trace_ != nullptr) trace_->finish();
+  trace_.reset();
+  for (OutputStream* const capture :
+       {captures_.urbs.get(), captures_.packets.get(), captures_.trace.get()}) {
     const Status closed = capture == nullptr ? Status() : capture->close();
     if (!closed && first) first = closed;
   }
@@ -122,6 +133,12 @@ Status BoardMachine::start(const board::Image& image, const board::BoardOptions&
     usb.packet_capture = [this](std::span<const uint8_t> bytes) {
       captures_.packets->write(bytes);
     };
+  }
+  if (captures_.trace != nullptr) {
+    trace_ = std::make_unique<board::TraceWriter>(
+        trace_header(image, *board_),
+        [this](std::span<const uint8_t> bytes) { captures_.trace->write(bytes); });
+    board_->start_trace(trace_.get());
   }
   std::string problem;
   usb_ = board_->connect_usb(usb, &problem);

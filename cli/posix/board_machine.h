@@ -14,9 +14,10 @@
 
 namespace millrace::cli {
 
-// Files to write what happens on the bus to; null: none.
+// Files to write what happens to; null: none.
 struct BusCaptures {
   std::unique_ptr<OutputStream> urbs, packets;
+  std::unique_ptr<OutputStream> trace;  // of execution, from power-on (spec/trace.md)
 };
 
 // The board with its host, plugged in.
@@ -51,13 +52,14 @@ class BoardMachine final : public host::Clock {
  private:
   const std::string name_;
   BusCaptures captures_;
+  std::unique_ptr<board::TraceWriter> trace_;
   std::unique_ptr<board::Board> board_;
   board::UsbSerialPort* usb_ = nullptr;
   std::string trouble_;
 };
 
-// `rest`: IMAGE[?KEY=VALUE&...] with keys host (a built-in profile or a file), pcap, pcap_packets
-// (files to write), pcap_sof, icache, dcache (on, off), psram, seed, timing (a file), model, adc
+// `rest`: IMAGE[?KEY=VALUE&...] with keys host (a built-in profile or a file), pcap, pcap_packets,
+// and trace (files to write), pcap_sof, icache, dcache (on, off), psram, seed, timing (a file), model, adc
 // and any parameter of the host profile. Errors: usage, and what board::Board::create() says.
 host::Result<std::shared_ptr<BoardMachine>> make_board_machine(const std::string& rest);
 

@@ -171,14 +171,9 @@ Status Run::prepare() {
 Status Run::start_trace() {
   Status opened = trace_file_.open("--trace", options_.trace);
   if (!opened) return opened;
-  board::TraceHeader header;
-  header.core_khz = static_cast<uint32_t>(board_->core_hz() / 1000);
-  for (size_t i = 0; 2 * i + 1 < image_.build_id.size() && i < header.build_id.size(); ++i) {
-    header.build_id[i] =
-        static_cast<uint8_t>(std::stoul(image_.build_id.substr(2 * i, 2), nullptr, 16));
-  }
   trace_ = std::make_unique<board::TraceWriter>(
-      header, [this](std::span<const uint8_t> bytes) { trace_file_.write(bytes); });
+      trace_header(image_, *board_),
+      [this](std::span<const uint8_t> bytes) { trace_file_.write(bytes); });
   board_->start_trace(trace_.get());
   return Status();
 }

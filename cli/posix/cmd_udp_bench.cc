@@ -10,14 +10,13 @@
 #include "cli/exit_code.h"
 #include "cli/interrupt.h"
 #include "cli/outputs.h"
-#include "cli/posix/board_datagrams.h"
 #include "cli/posix/udp_report.h"
+#include "cli/posix/udp_target.h"
 #include "cli/print.h"
 #include "cli/result_json.h"
 #include "cli/values.h"
 #include "millrace/udp/ladder.h"
 #include "millrace/udp/payload.h"
-#include "millrace/udp/socket_port.h"
 
 namespace millrace::cli {
 
@@ -32,19 +31,14 @@ namespace {
 
 constexpr size_t kMostOfOneFrame = 1472;
 constexpr double kMostSteps = 10'000;
-const std::string kBoard = "board:";
 
 struct Options {
-  std::string target;
-  udp::SocketOptions socket;
-  BoardNetwork board;
+  UdpTarget target;
   std::vector<uint32_t> sizes = {32};
   LadderSettings ladder;
   std::optional<uint32_t> passes;
   bool no_aftermath = false;
   OutputOptions outputs;
-
-  bool is_board() const { return target.rfind(kBoard, 0) == 0; }
 };
 
 // A positive number with decimals.
@@ -73,7 +67,7 @@ Status check(const Options& o) {
                       "take 28 bytes",
                       bytes, udp::kLeastPayload, udp::kMostPayload));
     }
-    if (o.is_board() && bytes > kMostOfOneFrame) {
+    if (o.target.is_board() && bytes > kMostOfOneFrame) {
       return usage(
           fmt::format("--size {}: a virtual board takes {} at most, there are no fragments", bytes,
                       kMostOfOneFrame));
@@ -89,23 +83,11 @@ Status check(const Options& o) {
   if (l.top_per_s * seconds > static_cast<double>(udp::kMostDatagrams)) {
     return usage("--top and --step-ms make more than 100,000,000 datagrams a step");
   }
-  if (!o.is_board() && (!o.board.host.empty() || !o.board.device.empty())) {
-    return usage("--host-address and --device-address are for board: targets");
-  }
+  if (const Status target = o.target.check(); !target) return target;
   if (l.plan.in_flight != 0 && l.search != udp::SearchKind::none) {
     return usage("--in-flight has no rate to search for (leave --search out)");
   }
   return Status();
-}
-
-Result<std::unique_ptr<udp::DatagramPort>> make_port(const Options& options, uint32_t bytes) {
-  if (options.is_board()) {
-    return make_board_datagrams(options.target.substr(kBoard.size()), options.board);
-  }
-  udp::SocketOptions socket = options.socket;
-  socket.target = options.target;
-  socket.bytes = bytes;
-  return udp::open_socket_port(socket);
 }
 
 // 1: it answered nothing, or altered what it sent back, or did not come out of the overload.
@@ -132,7 +114,7 @@ int run(Options& options, const Invocation& invocation) {
     return fail_output(writable.error());
   }
   // Every pass on a virtual board is the same to the nanosecond.
-  options.ladder.passes = options.passes.value_or(options.is_board() ? 1 : 3);
+  options.ladder.passes = options.passes.value_or(options.target.is_board() ? 1 : 3);
   options.ladder.has_aftermath = !options.no_aftermath;
   std::FILE* const out = report_file(options.outputs);
   const Colour colour(out);
@@ -142,10 +124,10 @@ int run(Options& options, const Invocation& invocation) {
   hooks.on_step = [&](const std::string& part, const udp::StepResult& step) {
     write_now(out, step_line(part, step, colour));
   };
-  const uint32_t session = options.is_board() ? 1 : std::random_device()();
+  const uint32_t session = options.target.is_board() ? 1 : std::random_device()();
   Json document = result_document("udp bench", invocation);
-  document["target"] = options.target;
-  document["is_virtual"] = options.is_board();
+  document["target"] = options.target.name;
+  document["is_virtual"] = options.target.is_board();
   document["sizes"] = Json::array();
   Table table = step_table();
   int code = kOk;
@@ -153,11 +135,11 @@ int run(Options& options, const Invocation& invocation) {
     options.ladder.plan.bytes = bytes;
     bool is_first = true;
     const udp::PortMaker make = [&]() -> Result<std::unique_ptr<udp::DatagramPort>> {
-      Result<std::unique_ptr<udp::DatagramPort>> port = make_port(options, bytes);
+      Result<std::unique_ptr<udp::DatagramPort>> port = options.target.open(bytes);
       if (port && is_first) {
-        print(out, "{}: {} B, {}{}\n", printable(options.target), bytes,
+        print(out, "{}: {} B, {}{}\n", printable(options.target.name), bytes,
               (*port)->info().interface.empty() ? "" : (*port)->info().interface + ", ",
-              options.is_board() ? "virtual time, predicted" : "real time");
+              options.target.is_board() ? "virtual time, predicted" : "real time");
         write_now(out, step_heading());
         is_first = false;
       }
@@ -165,7 +147,7 @@ int run(Options& options, const Invocation& invocation) {
     };
     const Result<LadderResult> result = udp::run_ladder(make, options.ladder, session, hooks);
     if (!result) {
-      code = worse(code, fail(result.error()));
+      code = interrupted() ? int{kInterrupted} : worse(code, fail(result.error()));
       break;
     }
     write_now(out, ladder_report(*result, colour));
@@ -275,29 +257,21 @@ void add_udp_bench(Command parent, const Program& program) {
       "code\n"
       "1 if nothing was answered, replies were altered, or the device did not come out of the\n"
       "overload; 3 if it cannot be reached or went away.");
-  command.positional("TARGET",
-                     "ADDRESS, ADDRESS:PORT, [IPv6]:PORT, a name, or board:IMAGE?KEY=VALUE for "
-                     "firmware on the virtual board, in virtual time",
-                     ValueKind::text, true, &options->target);
+  options->target.add_to(command);
   command.option("--port", "N", "UDP port of a target that names none (7)", ValueKind::text,
                  [o = options.get()](const std::string& text) {
                    const Result<uint64_t> port = parse_number(text, Scale::count, 1, 65535);
                    if (!port) return Status(port.error());
-                   o->socket.port = o->board.port = static_cast<uint16_t>(*port);
+                   o->target.socket.port = o->target.board.port = static_cast<uint16_t>(*port);
                    return Status();
                  });
   add_ladder_options(command, options.get());
   add_search_options(command, options.get());
   command.option("--receive-buffer", "BYTES", "Of the socket; K, M = 1,024, 1,048,576 (4M)",
                  ValueKind::text,
-                 number_into(&options->socket.receive_buffer, Scale::bytes, 4096, 1 << 30));
+                 number_into(&options->target.socket.receive_buffer, Scale::bytes, 4096, 1 << 30));
   command.flag("--allow-fragments", "Send what is larger than the MTU in fragments",
-               &options->socket.allow_fragments);
-  command.text("--host-address", "ADDRESS/PREFIX",
-               "board: the host's address, for firmware without a DHCP server", ValueKind::text,
-               &options->board.host);
-  command.text("--device-address", "ADDRESS", "board: the device's (its DHCP server)",
-               ValueKind::text, &options->board.device);
+               &options->target.socket.allow_fragments);
   add_json_option(command, &options->outputs);
   add_table_options(command, &options->outputs);
   command.action([options, &program] { return run(*options, program.invocation); });

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <string>
+#include <type_traits>
 
 #include "firmware/app/device_fixture.h"
 #include "millrace/link/fault.h"
@@ -15,6 +16,9 @@ using link::DeviceCounters;
 using link::MessageType;
 
 constexpr uint32_t kSeed = 7;
+
+// OutStream::start() makes one over the other.
+static_assert(std::is_trivially_destructible<link::StreamVerifier>::value);
 
 link::RunRequest out_run(uint32_t frame_size, uint32_t frame_count, uint16_t window = 0) {
   link::RunRequest request;

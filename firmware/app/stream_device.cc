@@ -149,6 +149,7 @@ void StreamDevice::say_hello() {
   link::Hello hello;
   hello.capabilities =
       link::kCanStreamOut | link::kCanWindow | link::kCanDiscard | link::kCanCountDuringRun;
+  if (options_.sampler != nullptr) hello.capabilities |= link::kHasSampler;
   hello.max_window_frames = kMaxWindow;
   hello.session_id = session_id_;
   hello.boot_counter = info.boot_counter;
@@ -182,9 +183,22 @@ void StreamDevice::on_message(const link::Message& message) {
     case link::MessageType::end:
       out_ended_ = true;
       return;
+    case link::MessageType::sampler_request:
+      on_sampler_request(message);
+      return;
     default:  // device to host only
       return;
   }
+}
+
+void StreamDevice::on_sampler_request(const link::Message& message) {
+  if (options_.sampler == nullptr) return;
+  uint8_t reply[link::kMaxPayload];
+  const size_t size =
+      options_.sampler->answer(message.payload, message.payload_size, reply, sizeof(reply));
+  if (size == 0) return;
+  messages_.push_message(link::MessageType::sampler_reply, reply, size);
+  flush_messages_ = true;
 }
 
 // Called while the verifier is at work: what would replace it waits until it has returned.

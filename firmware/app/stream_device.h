@@ -11,6 +11,7 @@
 #include "firmware/app/in_stream.h"
 #include "firmware/app/message_queue.h"
 #include "firmware/app/out_stream.h"
+#include "firmware/app/sampler/sampler.h"
 #include "firmware/port/port.h"
 #include "millrace/link/classic_stream.h"
 #include "millrace/link/control_message.h"
@@ -25,6 +26,8 @@ struct StreamDeviceOptions {
   // Classic runs discard what the port does not take for so long, as a sketch does that ignores
   // the result of Serial.write() (120 ms in the Teensyduino core). 0: back-pressure.
   uint32_t classic_discard_after_ms = 0;
+  // Asked for its samples over this device's control messages; outlives it. nullptr: there is none.
+  Sampler* sampler = nullptr;
 };
 
 class StreamDevice {
@@ -59,6 +62,7 @@ class StreamDevice {
   void on_message(const link::Message& message);
   static void on_out_message(void* context, const link::Message& message);
   void on_run(const link::Message& message);
+  void on_sampler_request(const link::Message& message);
   void on_handshake(const link::Handshake& handshake);
   void refuse_or_start(const link::RunRequest& request, link::StartStatus status,
                        const char* reason);

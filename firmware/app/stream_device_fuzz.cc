@@ -85,7 +85,7 @@ void run(Input input) {
         break;
       }
       case 3:
-        host(message_bytes(static_cast<link::MessageType>(1 + input.byte() % 8)));
+        host(message_bytes(static_cast<link::MessageType>(1 + input.byte() % 10)));
         break;
       case 4:
         host(std::string(input.byte(), '\x06'));

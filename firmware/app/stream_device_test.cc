@@ -7,6 +7,7 @@
 #include <string>
 
 #include "firmware/app/device_fixture.h"
+#include "firmware/app/sampler/fake_sampler_port.h"
 
 namespace millrace::firmware {
 namespace {
@@ -56,6 +57,39 @@ TEST(StreamDevice, EveryHelloHasAnotherSession) {
   EXPECT_NE(first, second);
   f.port.next_entropy = 0;
   EXPECT_NE(f.open_session(), 0u);
+}
+
+TEST(StreamDevice, SamplerIsAskedOverControlMessages) {
+  SamplerFixture sampler;
+  const auto bytes = [&](link::SamplerCommand command) {
+    const std::vector<uint8_t> request = sampler.request(command);
+    return message_bytes(MessageType::sampler_request, {request.begin(), request.end()});
+  };
+  DeviceFixture without;
+  without.send(bytes(link::SamplerCommand::start));
+  EXPECT_EQ(without.received(), "");
+  StreamDeviceOptions options;
+  options.sampler = &sampler.sampler;
+  DeviceFixture f(options);
+  f.send(probe_bytes());
+  const auto hello = take<link::Hello>(&f.port.output, MessageType::hello);
+  ASSERT_TRUE(hello);
+  EXPECT_NE(hello->capabilities & link::kHasSampler, 0);
+  f.received();
+  f.send(bytes(link::SamplerCommand::start));
+  std::string output = f.received();
+  const auto started = take_message(&output, MessageType::sampler_reply);
+  ASSERT_TRUE(started);
+  EXPECT_EQ(started->size(), link::kSamplerStatusBytes);
+  EXPECT_TRUE(sampler.port.running);
+  sampler.memory.stored_words = 600;
+  f.send(bytes(link::SamplerCommand::read));
+  output = f.received();
+  const auto words = take_message(&output, MessageType::sampler_reply);
+  ASSERT_TRUE(words);
+  EXPECT_EQ(words->size(), link::kSamplerReadBytes + 4 * link::kSamplerMessageWords);
+  f.send(message_bytes(MessageType::sampler_request, "nonsense"));
+  EXPECT_EQ(f.received(), "");
 }
 
 TEST(StreamDevice, AnInRunIsStartedStreamReport) {

@@ -35,6 +35,12 @@ bool is_classic(const uint8_t* data, size_t size) {
 
 }  // namespace
 
+Error broken_protocol_error(const std::string& port, const char* what) {
+  return {
+      ErrorCode::protocol,
+      fmt::format("{}: the device breaks the link protocol: {} (update its firmware)", port, what)};
+}
+
 Error link_failure_error(const std::string& port, const link::LinkPeer& peer) {
   switch (peer.failure()) {
     case LinkFailure::none:
@@ -63,6 +69,9 @@ Error link_failure_error(const std::string& port, const link::LinkPeer& peer) {
     case LinkFailure::lost_before_resume:
       return {ErrorCode::gone,
               port + ": cannot resume: the device no longer keeps what was not received"};
+    case LinkFailure::bad_answer:
+      return broken_protocol_error(
+          port, "it was asked to go on with a session and answers with another, or elsewhere");
   }
   return {ErrorCode::protocol, port + ": the link failed"};
 }
@@ -78,26 +87,31 @@ Error no_answer_error(const std::string& port, const link::LinkPeer& peer) {
   size_t size = 0;
   const uint8_t* foreign = peer.scanner().foreign(&size);
   const link::ScannerCounters& seen = peer.scanner().counters();
+  constexpr const char* kRemedy = "does its firmware speak the link protocol? see docs/link.md";
   std::string what;
   if (seen.echoed_frames > 0) {
     what = "returns what it gets: an echo, or a terminal that is not raw (is firmware running?)";
   } else if (seen.other_version_headers > 0) {
-    what = fmt::format("answers in version {} of the link protocol, this program speaks {}",
-                       peer.scanner().other_version(), link::kLinkVersion);
+    what = fmt::format(
+        "answers in version {} of the link protocol, this program speaks {} (update the older one)",
+        peer.scanner().other_version(), link::kLinkVersion);
+  } else if (peer.counters().bad_payloads > 0) {
+    return broken_protocol_error(port, "its answer holds values that are not allowed");
+  } else if (peer.counters().connections > 0 && peer.counters().notices_in > 0) {
+    what = "opens a session and forgets it at once (does it restart again and again?)";
   } else if (size == 0) {
-    return {ErrorCode::timeout,
-            port + ": no answer (does its firmware speak the link protocol? see docs/link.md)"};
+    return {ErrorCode::timeout, fmt::format("{}: no answer ({})", port, kRemedy)};
   } else if (size >= 4 && std::memcmp(foreign, link::kMessageSync, 4) == 0) {
     return measuring_device_error(port);
   } else if (is_classic(foreign, size)) {
     what = "sends the published harness's stream (use `millrace serial`, or flash a link firmware)";
   } else if (is_text(foreign, size)) {
     const std::string text(reinterpret_cast<const char*>(foreign), std::min<size_t>(size, 40));
-    what = fmt::format("sends text: {}", printable(text));
+    what = fmt::format("sends text: {} ({})", printable(text), kRemedy);
   } else {
-    what = fmt::format("sends bytes that are no frames: {:02x} {:02x} {:02x} {:02x}", foreign[0],
-                       size > 1 ? foreign[1] : 0, size > 2 ? foreign[2] : 0,
-                       size > 3 ? foreign[3] : 0);
+    what = fmt::format("sends bytes that are no frames: {:02x} {:02x} {:02x} {:02x} ({})",
+                       foreign[0], size > 1 ? foreign[1] : 0, size > 2 ? foreign[2] : 0,
+                       size > 3 ? foreign[3] : 0, kRemedy);
   }
   return {ErrorCode::protocol, fmt::format("{}: the device {}", port, what)};
 }

@@ -5,8 +5,9 @@
 //
 // The loop reads itself as long as answers matter more than rate. A fast stream is read by a thread
 // (block_reader_threaded.cc): a terminal holds 12 KB, so whoever feeds it stands still whenever
-// this loop checks, copies and writes to a file instead of reading. When nothing comes for a while
-// the thread ends.
+// this loop checks, copies and writes to a file instead of reading. The thread stays until the port
+// is closed, which then takes up to 0.1 s: a read that may wait so long is one system call, others
+// are three.
 #include "millrace/host/link_session.h"
 
 #include <fmt/core.h>
@@ -34,13 +35,13 @@ constexpr uint32_t kOtherStreamBytes = 65536;
 constexpr uint32_t kSlots = 512;
 constexpr size_t kScanBytes = 262144;
 constexpr int64_t kBlockedWaitNs = 200'000;
-// A stream is fast when so many bytes come in so short a time, and over when nothing comes so long.
+// A stream is fast when so many bytes come in so short a time.
 constexpr int64_t kFastBurstBytes = 131072;
 constexpr int64_t kFastBurstNs = 6'000'000;
-constexpr int64_t kFastOverNs = 50'000'000;
-// Between two takings of what the thread has read. Longer naps cost less and let the device wait
-// longer for acknowledgements: 0.5 ms are 20 KB of its memory at 40 MB/s.
-constexpr int64_t kNapNs = 500'000;
+// Naps between two takings of what the thread has read cost the less the longer they are, and the
+// device waits for acknowledgements meanwhile. So they last as long as a quarter of the window.
+constexpr int64_t kShortestNapNs = 100'000;
+constexpr int64_t kLongestNapNs = 2'000'000;
 constexpr size_t kMostAtOnce = 262144;  // before the application gets its turn
 constexpr int64_t kProbeNs = 500'000'000;
 constexpr int64_t kByeNs = 100'000'000;
@@ -63,6 +64,7 @@ struct LinkSession::State {
   IoResult receive_from_thread(int64_t until_ns);
   size_t take(const Block& block);
   void note_read(size_t size);
+  uint32_t window_bytes(bool from_host) const;
   LinkItem peek(uint8_t stream);
   uint64_t now_us() { return static_cast<uint64_t>(endpoint.clock().now_ns() / 1000); }
 
@@ -85,7 +87,6 @@ struct LinkSession::State {
   int64_t longest_reconnect_ns = 0;
   int64_t burst_start_ns = 0;
   int64_t burst_bytes = 0;
-  int64_t last_block_ns = 0;                 // of the reader
   bool blocked = false;                      // the port did not take everything
   std::array<bool, kLinkStreams> refused{};  // a writer that wait() has not told of room yet
   std::optional<Error> failed;
@@ -151,12 +152,16 @@ Status LinkSession::State::connect() {
 Status LinkSession::State::check() const {
   if (peer->state() == LinkState::failed) return link_failure_error(endpoint.name(), *peer);
   for (const auto& receiver : receivers) {
-    if (receiver->counters().mismatches != 0) {
-      return Error{ErrorCode::protocol,
-                   endpoint.name() +
-                       ": the device breaks the protocol: offset, sequence number and "
-                       "length of a frame contradict each other (update its firmware)"};
-    }
+    if (receiver->counters().mismatches == 0) continue;
+    return broken_protocol_error(
+        endpoint.name(), "offset, sequence number and length of a frame contradict each other");
+  }
+  for (const auto& sender : senders) {
+    if (sender->counters().bad_acks == 0) continue;
+    return broken_protocol_error(endpoint.name(), "it acknowledges what was never sent");
+  }
+  if (peer->state() == LinkState::connected && peer->counters().bad_payloads != 0) {
+    return broken_protocol_error(endpoint.name(), "a frame holds values that are not allowed");
   }
   return {};
 }
@@ -208,18 +213,10 @@ IoResult LinkSession::State::receive_from_thread(int64_t until_ns) {
     taken += take(block);
   }
   if (block.kind == IoKind::done) taken += take(block);
-  if (block.kind == IoKind::nothing_yet && block.arrival_ns - last_block_ns > kFastOverNs) {
-    reader->stop();
-    for (block = reader->next(0); block.kind == IoKind::done; block = reader->next(0)) {
-      taken += take(block);  // what came until the thread had ended
-    }
-    reader.reset();
-  }
   return {block.kind, taken, std::move(block.error)};
 }
 
 size_t LinkSession::State::take(const Block& block) {
-  last_block_ns = block.arrival_ns;
   std::span<const uint8_t> rest = block.bytes;
   while (!rest.empty()) {
     size_t room = 0;
@@ -232,19 +229,30 @@ size_t LinkSession::State::take(const Block& block) {
   return block.bytes.size();
 }
 
+// Of stream 0; 0: the device has none.
+uint32_t LinkSession::State::window_bytes(bool from_host) const {
+  const uint32_t ours = from_host ? settings.send_buffer_bytes : settings.receive_buffer_bytes;
+  for (size_t i = 0; i < peer->welcome().stream_count; ++i) {
+    const link::LinkStreamEntry& entry = peer->welcome().streams[i];
+    if (entry.stream == 0 && entry.from_host == from_host) {
+      return std::min(entry.buffer_bytes, ours);
+    }
+  }
+  return 0;
+}
+
 void LinkSession::State::note_read(size_t size) {
   const int64_t now = endpoint.clock().now_ns();
   if (burst_bytes == 0) burst_start_ns = now;
   burst_bytes += static_cast<int64_t>(size);
   if (burst_bytes < kFastBurstBytes) return;
-  const bool fast = now - burst_start_ns < kFastBurstNs;
+  const int64_t took_ns = now - burst_start_ns;
+  const int64_t window_ns = took_ns * window_bytes(false) / burst_bytes;
   burst_bytes = 0;
-  if (!fast || endpoint.clock().is_virtual()) return;
+  if (took_ns >= kFastBurstNs || endpoint.clock().is_virtual()) return;
   ThreadedReaderOptions options;
-  options.expected_bytes = 0;  // ends within 5 ms
-  options.nap_ns = kNapNs;
+  options.nap_ns = std::clamp(window_ns / 4, kShortestNapNs, kLongestNapNs);
   reader = make_threaded_reader(*transport, options);
-  last_block_ns = now;
 }
 
 Status LinkSession::State::reopen() {
@@ -482,6 +490,14 @@ LinkStatistics LinkSession::statistics() const {
   out.min_rtt_us = c.min_rtt_us;
   out.longest_silence_us = c.longest_silence_us;
   out.longest_reconnect_us = static_cast<double>(s.longest_reconnect_ns) / 1000;
+  for (size_t i = 0; i < device().stream_count; ++i) {
+    const link::LinkStreamEntry& entry = device().streams[i];
+    if (entry.stream != 0) continue;
+    (entry.from_host ? out.window_out_frames : out.window_in_frames) =
+        std::min<uint32_t>(entry.window_frames, kSlots);
+    (entry.from_host ? out.window_out_bytes : out.window_in_bytes) =
+        s.window_bytes(entry.from_host);
+  }
   return out;
 }
 

@@ -23,7 +23,7 @@ void store_text(uint8_t* p, size_t wire, const char* in) {
 
 bool known_type(uint8_t type) {
   return type >= static_cast<uint8_t>(MessageType::hello) &&
-         type <= static_cast<uint8_t>(MessageType::end);
+         type <= static_cast<uint8_t>(MessageType::sampler_reply);
 }
 
 }  // namespace

@@ -233,7 +233,7 @@ TEST(ControlMessage, PayloadAboveTheLimitIsNoMessage) {
 }
 
 TEST(ControlMessage, UnknownTypesAndVersionsAreNoMessages) {
-  for (const unsigned type : {0u, 9u, 255u}) {
+  for (const unsigned type : {0u, 11u, 255u}) {
     Bytes bytes = {0xF1, 0x4D, 0x52, 0x5A, 1, static_cast<uint8_t>(type)};
     Message message;
     EXPECT_EQ(parse_message(bytes.data(), bytes.size(), &message), ParseStatus::not_one);

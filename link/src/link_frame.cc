@@ -148,7 +148,7 @@ size_t encode(const LinkHello& in, uint8_t* p) {
 bool decode(const uint8_t* p, size_t size, LinkWelcome* out) {
   if (size < LinkWelcome::kFixedBytes) return false;
   const size_t count = p[2];
-  if (p[1] > 2 || count > size_t{2} * kLinkMaxStreams) return false;
+  if (p[0] != kLinkVersion || p[1] > 2 || count > size_t{2} * kLinkMaxStreams) return false;
   if (size < LinkWelcome::kFixedBytes + count * LinkStreamEntry::kBytes) return false;
   const bool connected = p[1] != static_cast<uint8_t>(WelcomeStatus::session_unknown);
   if (connected && (load_le32(p + 12) == 0 || load_le32(p + 16) == 0)) return false;

@@ -241,6 +241,11 @@ void LinkPeer::on_welcome(const FrameView& frame, uint64_t now_us) {
     return;
   }
   const bool resumed = welcome.status == WelcomeStatus::resumed;
+  // A new session in the place of the one to go on with would lose what is under way.
+  if (resumed != (wanted_session_ != 0) || (resumed && welcome.session != wanted_session_)) {
+    fail(LinkFailure::bad_answer);
+    return;
+  }
   const bool same_process = resumed && welcome.session == session_;
   welcome_ = welcome;
   session_ = welcome.session;
@@ -278,6 +283,9 @@ bool LinkPeer::adopt_streams(bool same_process) {
       if (!same_process) {
         sender.reset(entry.first_sequence, entry.first_offset);
         if (entry.ended) sender.set_ended();
+      } else if (!sender.was_sent(entry.first_sequence)) {
+        fail(LinkFailure::bad_answer);
+        return false;
       }
       const uint32_t limit =
           entry.max_payload < welcome_.max_payload ? entry.max_payload : welcome_.max_payload;

@@ -102,6 +102,12 @@ class Target {
     if (header.type == FrameType::welcome && header.payload >= 20 && (flags & 128) == 0) {
       store_le32(payload + 4, hello_.nonce);
       store_le32(payload + 8, hello_.host_instance);
+      // Else a resume never gets beyond its first check.
+      payload[0] = kLinkVersion;
+      if ((flags & 32) == 0 && payload[1] < 2) {
+        payload[1] = hello_.session == 0 ? 0 : 1;
+        if (hello_.session != 0) store_le32(payload + 12, hello_.session);
+      }
       if (load_le32(payload + 16) != 0) tag_ = load_le32(payload + 16);
     }
     const bool untagged = header.type == FrameType::hello || header.type == FrameType::welcome ||

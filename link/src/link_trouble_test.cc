@@ -125,6 +125,62 @@ TEST(LinkTrouble, ReplayedFramesOfAnOldConnectionChangeNothing) {
   EXPECT_EQ(rig.host->consumers[0].delivered, 40'000u);
 }
 
+// The WELCOME that `device` says to a HELLO, changed by `change` on its way to `host`.
+template <class Change>
+void welcome_changed(LinkPeer& device, LinkPeer& host, uint64_t now, Change change) {
+  give(device, take_output(host, now), now);
+  const Bytes answer = take_output(device, now);
+  LinkWelcome welcome;
+  ASSERT_GE(answer.size(), LinkWelcome::kFixedBytes + kLinkOverhead);
+  ASSERT_TRUE(decode(answer.data() + kLinkHeaderBytes, answer.size() - kLinkOverhead, &welcome));
+  change(&welcome);
+  Bytes frame(LinkWelcome::kMaxBytes + kLinkOverhead);
+  FrameHeader header;
+  header.type = FrameType::welcome;
+  header.payload = static_cast<uint32_t>(encode(welcome, frame.data() + kLinkHeaderBytes));
+  frame.resize(finish_frame(header, 0, frame.data()));
+  give(host, frame, now);
+}
+
+TEST(LinkTrouble, ANewSessionInPlaceOfTheWantedOneIsRefused) {
+  Rig rig(both_ways());
+  ASSERT_TRUE(rig.connect());
+  LinkPeer& host = *rig.host->peer;
+  host.connect(host.session(), host.boot_id(), rig.now_us);
+  welcome_changed(*rig.device->peer, host, rig.now_us,
+                  [](LinkWelcome* w) { w->status = WelcomeStatus::new_session; });
+  ASSERT_EQ(host.state(), LinkState::failed);
+  EXPECT_EQ(host.failure(), LinkFailure::bad_answer);
+}
+
+TEST(LinkTrouble, AResumeWhereNothingWasSentIsRefused) {
+  Rig rig(both_ways());
+  ASSERT_TRUE(rig.connect());
+  LinkPeer& host = *rig.host->peer;
+  host.connect(host.session(), host.boot_id(), rig.now_us);
+  welcome_changed(*rig.device->peer, host, rig.now_us, [](LinkWelcome* w) {
+    for (size_t i = 0; i < w->stream_count; ++i) {
+      if (w->streams[i].from_host) w->streams[i].first_sequence += 3;
+    }
+  });
+  ASSERT_EQ(host.state(), LinkState::failed);
+  EXPECT_EQ(host.failure(), LinkFailure::bad_answer);
+}
+
+TEST(LinkTrouble, ASessionWhoseEndArrivedIsKnownAfterACrash) {
+  Rig rig(both_ways());
+  ASSERT_TRUE(rig.connect());
+  rig.host->producers[0].total = 3'000;
+  rig.host->producers[0].then_end = true;
+  ASSERT_TRUE(rig.run(1'000'000, [&] { return rig.device->receivers[0]->ended(); }));
+  rig.restart_host();
+  ASSERT_TRUE(rig.run(1'000'000, [&] { return rig.host->peer->state() == LinkState::connected; }));
+  EXPECT_TRUE(rig.host->senders[0]->ended());
+  EXPECT_TRUE(rig.host->senders[0]->drained());
+  EXPECT_EQ(rig.host->senders[0]->offset(), 3'000u);
+  EXPECT_EQ(rig.device->consumers[0].delivered, 3'000u);
+}
+
 TEST(LinkTrouble, OffsetsPassFourGigabytes) {
   constexpr uint64_t kStart = (uint64_t{1} << 32) - 10'000;
   std::vector<uint8_t> ring(16384), credit(16384);

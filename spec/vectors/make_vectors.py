@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Writes the vectors of this folder from the text of ../classic_stream.md, ../stream.md,
-../echo_counters.md and ../udp_payload.md alone.
+../echo_counters.md, ../udp_payload.md and ../sampler_control.md alone.
 
 Independent of the C++ code: it shares nothing with link/.  usage: make_vectors.py [--check]
 --check writes nothing and exits 1 if a file differs from what would be written; it takes the two
@@ -280,6 +280,49 @@ def make_udp_payload(_):
     return lines
 
 
+def make_sampler_control(_):
+    """Requests and replies of ../sampler_control.md."""
+    def head(kind, command, result, tag):
+        return bytes([0xF3, 0x4D, 0x52, 0x53, 1, kind, command, result]) + struct.pack("<I", tag)
+
+    lines = ["# request HEX RESULT COMMAND TAG MODE JITTER INTERVAL SEED FIRST WORDS",
+             "# status HEX COMMAND TAG STATE MODE JITTER CAPACITY STORED CORE INTERVAL LEAST MOST LOST"
+             " OVERRUNS RUN HANDLER EVENTS NUMBER IDENTITY",
+             "# words HEX TAG FIRST NUMBER WORD,...", "# refusal HEX COMMAND TAG RESULT"]
+    for command, tag in ((0, 0xCAFE0001), (2, 0), (2, 0xFFFFFFFF)):
+        data = head(1, command, 0, tag)
+        lines.append(f"request {data.hex()} 0 {command} {tag} 0 250 0 0 0 0")
+    for mode, jitter, interval, seed, result in (
+            (0, 250, 100_000, 0, 0), (3, 500, 2_000, 7, 0), (0, 0, 1_000_000_000, 0xFFFFFFFF, 0),
+            (1, 250, 100_000, 0, 3), (0, 501, 100_000, 0, 5)):
+        data = head(1, 1, 0, 9) + struct.pack("<BBHII", mode, 0, jitter, interval, seed)
+        lines.append(f"request {data.hex()} {result} 1 9 {mode} {jitter} {interval} {seed} 0 0")
+    for first, words in ((256, 100), (0, 65535), (0xFFFFFFFF, 0)):
+        data = head(1, 3, 0, 0xCAFE0002) + struct.pack("<IHH", first, words, 0)
+        lines.append(f"request {data.hex()} 0 3 {0xCAFE0002} 0 250 0 0 {first} {words}")
+    lines.append(f"request {head(1, 1, 0, 5).hex()} 2 1 5 0 250 0 0 0 0")
+    lines.append(f"request {head(1, 4, 0, 6).hex()} 1 4 6 0 250 0 0 0 0")
+    for command, values, identity in (
+            (0, (0, 0, 0, 16384, 0, 600_000, 0, 2_000, 1_000_000_000, 0, 0, 0, 0, 0, 0), b""),
+            (1, (1, 3, 250, 16384, 16383, 600_000, 60_000, 2_000, 1_000_000_000, 1 << 33, 1, 2 << 32,
+                 3, 4, 5), bytes(range(1, 21))),
+            (2, (2, 0, 500, 0xFFFFFFFF, 0xFFFFFFFF, 1, 2, 3, 4, 5, 6, 7, (1 << 64) - 1, 8, 9),
+             bytes(range(32)))):
+        data = head(2, command, 0, 77) + struct.pack("<BBHIIIIIIQQQQQI", *values)
+        data += struct.pack("<I", len(identity)) + identity.ljust(32, b"\0")
+        numbers = " ".join(str(value) for value in values)
+        lines.append(f"status {data.hex()} {command} 77 {numbers} {identity.hex() or '-'}")
+    for first, number, words in ((0, 1, []), (256, 65535, [0x60001234, 0, 0xFFFFFFFF]),
+                                 (7, 2, list(range(256)))):
+        data = head(2, 3, 0, 78) + struct.pack("<IHH", first, len(words), number)
+        data += b"".join(struct.pack("<I", word) for word in words)
+        lines.append(f"words {data.hex()} 78 {first} {number} "
+                     + (",".join(str(word) for word in words) or "-"))
+    for command, result in ((1, 4), (9, 1)):
+        lines.append(f"refusal {head(2, command, result, 79).hex()} {command} 79 {result}")
+    return lines
+
+
 def is_far(line):
     words = line.split()
     return len(words) == 3 and words[1].isdigit() and int(words[1]) >= FAR
@@ -296,6 +339,7 @@ def main():
         ("stream.txt", make_stream),
         ("echo_counters.txt", make_echo_counters),
         ("udp_payload.txt", make_udp_payload),
+        ("sampler_control.txt", make_sampler_control),
     ):
         path = os.path.join(HERE, name)
         lines = make(not check)

@@ -23,15 +23,27 @@ lease() { # NAME
   ip link set "$1" up && until_true carrier "$1" && udhcpc -i "$1" -n -q -s /bin/guest_lease &&
     ip addr show "$1"
 }
+bench() { # RESULT ADDRESS OPTION...
+  result=$1
+  shift
+  millrace udp bench "$@" --passes 1 --step-ms 500 --late-ms 20000 --json "/out/$result.json"
+}
+turnaround() { # RESULT ADDRESS
+  millrace turnaround usbmon0 --ping 20 --to "$2" --json "/out/$1.json" --save "/out/$1.pcapng"
+}
 pair() { # NAME ADDRESS
   step "interface_$1" interface "$1"
   step "lease_$1" lease "$1"
   step "ping_$1" ping -c 20 -i 0.02 -s 1400 "$2"
   step "udp_$1" guest_udp "$2"
+  step "closed_$1" bench "closed_$1" "$2" --in-flight 4
+  step "ladder_$1" bench "ladder_$1" "$2" --first 50 --width 50 --top 100
+  step "turnaround_$1" turnaround "turnaround_$1" "$2"
 }
 
 step modules modules
 step network network
+echo 0 2147483647 >/proc/sys/net/ipv4/ping_group_range
 printf '#!/bin/sh\n[ "$1" = bound ] || exit 0\nip addr add "$ip/$mask" dev "$interface"\n' >/bin/guest_lease
 printf 'env >/out/lease_env_$interface.txt\n' >>/bin/guest_lease
 chmod +x /bin/guest_lease

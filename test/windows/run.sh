@@ -127,18 +127,32 @@ start_device --faults 'unplug=60000@1000000'
 run 3 gone serial bench COM7 --frame-size 2048 --frames 2000 --json gone.json
 expect gone COM7
 
-# The reliable stream: what arrives is compared here, with the stream that the Linux program takes
-# from a device of its own, and by the device (`sink`).
+# The reliable stream over a line that loses bytes, both ways; then killed and gone on with.
 stop_device
-start_device --protocol link --faults 'drop=300@1000+50000'
-rm -f got.bin wanted.bin
-"$linux" link receive pc:link -o wanted.bin --command 'source 500000' >/dev/null
-run 0 link_receive link receive COM7 -o got.bin --command 'source 500000' --json receive.json
-expect_json receive.json 'd["command"] == "link receive"'
-same link_receive got.bin wanted.bin
-run 0 link_send link send COM7 wanted.bin --command sink
-expect link_send 'device: wrong 0'
-run 0 link_bench link bench COM7 --bytes 1000000
+start_device --protocol link --faults 'drop=200@5000+100000'
+run 0 link_bench link bench COM7 --bytes 8M --json link.json
+expect_json link.json 'd["runs"][0]["wrong_bytes"] == 0 and d["runs"][0]["statistics"]["damaged_frames"] > 0'
+run 0 link_receive link receive COM7 -o link.bin --command 'source 3000000'
+run 0 link_send link send COM7 link.bin --command sink
+expect link_send 'wrong 0'
+rm -f killed.bin killed.bin.link
+timeout 120 wine "$exe" link receive COM7 -o killed.bin --command 'source 3000000 rate 1000000' \
+  >killed.out 2>&1 </dev/null &
+for _ in $(seq 1 300); do
+  [ "$(stat -c %s killed.bin 2>/dev/null || echo 0)" -lt 300000 ] || break
+  sleep 0.1
+done
+wineserver -k >/dev/null 2>&1 || true  # as kill -9: no handler of the program runs
+wineserver -w >/dev/null 2>&1 || true
+wait $! 2>/dev/null || true
+run 0 link_resume link receive COM7 -o killed.bin --resume
+cmp link.bin killed.bin || { echo "FAILED link_resume: other bytes"; failures=$((failures + 1)); }
+run 1 link_text link receive COM7 -o info.bin --command info --idle-ms 500
+expect link_text 'ring bytes'
+# What arrives is what the Linux program takes from a device of its own.
+rm -f wanted.bin
+"$linux" link receive pc:link -o wanted.bin --command 'source 3000000' >/dev/null
+same link_receive link.bin wanted.bin
 run 1 serial_on_link serial bench COM7 --frames 10
 expect serial_on_link 'millrace link bench'
 

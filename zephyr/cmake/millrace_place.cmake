@@ -88,7 +88,7 @@ endfunction()
 # Which input files a file= means to the linker: objects of CMake are called SOURCE.obj and stand in
 # archives, without their folders.
 function(_millrace_file_pattern source result)
-  if(source STREQUAL "")
+  if(source MATCHES "^$|\\.(h|hh|hpp|inc)$")  # an inline function of a header may be in any object
     set(pattern "*")
   elseif(source MATCHES "^([^:]*):(.*)$")
     set(pattern "*${CMAKE_MATCH_1}:${CMAKE_MATCH_2}")
@@ -147,11 +147,24 @@ function(_millrace_place_snippet list libraries budget)
   zephyr_linker_sources(ITCM_SECTION ${snippet})
 endfunction()
 
-# The one source file that `source` of a list means: below Zephyr, the application or a module.
+# The one source file that `source` of a list means: below Zephyr, the application or a module. Zephyr
+# names its libraries after their folders: libsubsys__net__ip.a:tcp.c.obj is subsys/net/ip/tcp.c.
 function(_millrace_find_source source where result)
+  if(source MATCHES "^lib(.*)\\.a:(.*)\\.obj$")
+    string(REPLACE "__" "/" folder "${CMAKE_MATCH_1}")
+    set(source "${CMAKE_MATCH_2}")
+    if(EXISTS ${ZEPHYR_BASE}/${folder}/${source})
+      set(${result} "${ZEPHYR_BASE}/${folder}/${source}" PARENT_SCOPE)
+      return()
+    endif()
+  endif()
   if(source MATCHES ":")
     message(FATAL_ERROR "${where}: ${source} is a member of an archive; zephyr_code_relocate() cannot place it: "
                         "use CONFIG_MILLRACE_PLACE_SNIPPET, or take it off the list")
+  endif()
+  if(source MATCHES "\\.(h|hh|hpp|inc)$")
+    message(FATAL_ERROR "${where}: ${source} is a header, whose functions stand in the objects of others, and "
+                        "zephyr_code_relocate() wants those: use CONFIG_MILLRACE_PLACE_SNIPPET, or take it off the list")
   endif()
   string(REGEX REPLACE "\\.(o|obj)$" "" source "${source}")
   get_filename_component(base "${source}" NAME)

@@ -32,8 +32,8 @@ TEST(Ipv4Text, IsFourNumbers) {
 TEST(Checksum, IsThatOfRfc1071) {
   // Its example, section 3: the sum of 0001 f203 f4f5 f6f7 is ddf2.
   const Bytes bytes = {0x00, 0x01, 0xF2, 0x03, 0xF4, 0xF5, 0xF6, 0xF7};
-  EXPECT_EQ(finish_checksum(add_to_checksum(0, bytes)), static_cast<uint16_t>(~0xDDF2));
-  EXPECT_EQ(finish_checksum(add_to_checksum(0, Bytes{0xAB})), static_cast<uint16_t>(~0xAB00));
+  EXPECT_EQ(checksum_of(bytes), static_cast<uint16_t>(~0xDDF2));
+  EXPECT_EQ(checksum_of(Bytes{0xAB}), static_cast<uint16_t>(~0xAB00));
 }
 
 // By hand: Ethernet, IPv4 and UDP of a datagram with payload "hi" from 192.168.7.1:7 to
@@ -137,7 +137,7 @@ TEST_F(NetHostTest, FragmentsAndStrangersAreCounted) {
   Bytes fragment = make_ipv4(kB, kA, kProtocolUdp, 1, Bytes(16));
   fragment[6] = 0x20;  // more fragments; the sum of the header grows by 0x2000 - 0x4000
   fragment[10] = fragment[11] = 0;
-  const uint16_t sum = finish_checksum(add_to_checksum(0, std::span(fragment).first(20)));
+  const uint16_t sum = checksum_of(std::span(fragment).first(20));
   fragment[10] = static_cast<uint8_t>(sum >> 8);
   fragment[11] = static_cast<uint8_t>(sum);
   port.receive(make_frame(port.info().mac, mac_b, kEtherIpv4, fragment));

@@ -17,11 +17,6 @@ void put(Bytes* out, std::span<const uint8_t> bytes) {
   out->insert(out->end(), bytes.begin(), bytes.end());
 }
 
-void set_be16(Bytes* out, size_t at, uint16_t value) {
-  (*out)[at] = static_cast<uint8_t>(value >> 8);
-  (*out)[at + 1] = static_cast<uint8_t>(value);
-}
-
 }  // namespace
 
 std::optional<Ipv4Address> parse_ipv4(std::string_view text) {
@@ -42,16 +37,8 @@ std::string format_ipv4(Ipv4Address a) {
   return fmt::format("{}.{}.{}.{}", a >> 24, a >> 16 & 255, a >> 8 & 255, a & 255);
 }
 
-uint32_t add_to_checksum(uint32_t sum, std::span<const uint8_t> bytes) {
-  for (size_t i = 0; i < bytes.size(); ++i) {
-    sum += i % 2 == 0 ? static_cast<uint32_t>(bytes[i] << 8) : bytes[i];
-  }
-  return sum;
-}
-
-uint16_t finish_checksum(uint32_t sum) {
-  while (sum >> 16 != 0) sum = (sum & 0xFFFF) + (sum >> 16);
-  return static_cast<uint16_t>(~sum);
+uint16_t checksum_of(std::span<const uint8_t> bytes) {
+  return link::internet_checksum(link::internet_sum(0, bytes.data(), bytes.size()));
 }
 
 uint16_t udp_checksum(Ipv4Address from, Ipv4Address to, std::span<const uint8_t> datagram) {
@@ -60,7 +47,8 @@ uint16_t udp_checksum(Ipv4Address from, Ipv4Address to, std::span<const uint8_t>
   put_be32(&pseudo, to);
   put_be16(&pseudo, kProtocolUdp);
   put_be16(&pseudo, static_cast<uint32_t>(datagram.size()));
-  return finish_checksum(add_to_checksum(add_to_checksum(0, pseudo), datagram));
+  put(&pseudo, datagram);
+  return checksum_of(pseudo);
 }
 
 Bytes make_frame(const MacAddress& to, const MacAddress& from, uint16_t type,
@@ -108,7 +96,7 @@ Ipv4Status parse_ipv4_packet(std::span<const uint8_t> b, Ipv4Packet* packet) {
   if (b[0] >> 4 != 4 || header < kIpv4HeaderBytes || total < header || total > b.size()) {
     return Ipv4Status::malformed;
   }
-  if (finish_checksum(add_to_checksum(0, b.first(header))) != 0) return Ipv4Status::bad_checksum;
+  if (checksum_of(b.first(header)) != 0) return Ipv4Status::bad_checksum;
   packet->is_fragment = (load_be16(&b[6]) & 0x3FFF) != 0;  // MF, or an offset
   packet->protocol = b[9];
   packet->source = load_be32(&b[12]);
@@ -128,7 +116,7 @@ Bytes make_ipv4(Ipv4Address from, Ipv4Address to, uint8_t protocol, uint16_t id,
   put_be16(&bytes, 0);
   put_be32(&bytes, from);
   put_be32(&bytes, to);
-  set_be16(&bytes, 10, finish_checksum(add_to_checksum(0, bytes)));
+  link::store_be16(&bytes[10], checksum_of(bytes));
   put(&bytes, payload);
   return bytes;
 }
@@ -141,7 +129,7 @@ Bytes make_udp(const UdpEndpoint& from, const UdpEndpoint& to, std::span<const u
   put_be16(&bytes, 0);
   put(&bytes, payload);
   const uint16_t sum = udp_checksum(from.address, to.address, bytes);
-  set_be16(&bytes, 6, sum == 0 ? 0xFFFF : sum);  // 0 would say that there is none
+  link::store_be16(&bytes[6], sum == 0 ? 0xFFFF : sum);  // 0 would say that there is none
   return bytes;
 }
 
@@ -150,7 +138,7 @@ Bytes make_echo(bool is_reply, uint16_t id, uint16_t sequence, std::span<const u
   put_be16(&bytes, id);
   put_be16(&bytes, sequence);
   put(&bytes, payload);
-  set_be16(&bytes, 2, finish_checksum(add_to_checksum(0, bytes)));
+  link::store_be16(&bytes[2], checksum_of(bytes));
   return bytes;
 }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "millrace/board/net_host.h"
+#include "millrace/link/internet.h"
 
 namespace millrace::board {
 
@@ -20,10 +21,9 @@ inline constexpr size_t kIpv4HeaderBytes = 20, kUdpHeaderBytes = 8, kIcmpHeaderB
 inline constexpr MacAddress kBroadcastMac = {0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF};
 inline constexpr Ipv4Address kBroadcastIp = 0xFFFFFFFF;
 
-inline uint16_t load_be16(const uint8_t* p) { return static_cast<uint16_t>(p[0] << 8 | p[1]); }
-inline uint32_t load_be32(const uint8_t* p) {
-  return static_cast<uint32_t>(load_be16(p)) << 16 | load_be16(p + 2);
-}
+using link::load_be16;
+using link::load_be32;
+
 inline void put_be16(Bytes* out, uint32_t value) {
   out->push_back(static_cast<uint8_t>(value >> 8));
   out->push_back(static_cast<uint8_t>(value));
@@ -33,9 +33,7 @@ inline void put_be32(Bytes* out, uint32_t value) {
   put_be16(out, value);
 }
 
-// The sum of RFC 1071 over bytes, added to `sum`; an odd last byte is a high one.
-uint32_t add_to_checksum(uint32_t sum, std::span<const uint8_t> bytes);
-uint16_t finish_checksum(uint32_t sum);
+uint16_t checksum_of(std::span<const uint8_t> bytes);
 uint16_t udp_checksum(Ipv4Address from, Ipv4Address to, std::span<const uint8_t> datagram);
 
 Bytes make_frame(const MacAddress& to, const MacAddress& from, uint16_t type,

@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Any firmware and any host: bytes are taken as register writes, contents of the memory with queue
 // heads and descriptors, tokens, and time that passes. No crash, no hang, no endless list.
-#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <cstdlib>
-#include <cstring>
 #include <span>
-#include <vector>
 
 #include "devices/clocks.h"
+#include "usb/testing/usb_otg_fuzzing.h"
 #include "usb/usb_otg.h"
 #include "usb/usb_otg_registers.h"
 
@@ -17,36 +15,10 @@ namespace {
 
 using namespace millrace::board;  // NOLINT: a fuzz target
 
-constexpr uint32_t kMemory = 0x20000000;
 constexpr uint32_t kBytes = 8192;
 
-class Host final : public DeviceHost {
- public:
-  void set_interrupt(unsigned irq, bool) override {
-    if (irq != 113) std::abort();
-  }
-  void report_unknown(const Device&, uint32_t, bool) override {}
-  bool dma_read(uint32_t address, uint8_t* out, uint32_t size) override {
-    if (!inside(address, size)) return false;
-    std::memcpy(out, &memory[address - kMemory], size);
-    return true;
-  }
-  bool dma_write(uint32_t address, const uint8_t* in, uint32_t size) override {
-    if (!inside(address, size)) return false;
-    std::memcpy(&memory[address - kMemory], in, size);
-    return true;
-  }
-  EventQueue& events() override { return queue; }
-
-  EventQueue queue;
-  std::array<uint8_t, kBytes> memory{};
-
- private:
-  static bool inside(uint32_t address, uint32_t size) {
-    if (size > kBytes) std::abort();
-    return address >= kMemory && address - kMemory <= kBytes - size;
-  }
-};
+using Host = testing::FuzzedChip<kBytes>;
+using Input = testing::FuzzInput;
 
 class Cable final : public UsbHostEnd {
  public:
@@ -56,34 +28,6 @@ class Cable final : public UsbHostEnd {
   }
   void remote_wakeup(Cycles) override {}
 };
-
-class Input {
- public:
-  explicit Input(std::span<const uint8_t> bytes) : bytes_(bytes) {}
-  bool empty() const { return bytes_.empty(); }
-  uint32_t take(unsigned count) {
-    uint32_t value = 0;
-    for (unsigned i = 0; i < count && !bytes_.empty(); ++i) {
-      value |= uint32_t{bytes_.front()} << 8 * i;
-      bytes_ = bytes_.subspan(1);
-    }
-    return value;
-  }
-
- private:
-  std::span<const uint8_t> bytes_;
-};
-
-// The events of `cycles`; one that comes back at once, again and again, is a hang.
-void pass(Host& host, Cycles cycles) {
-  const Cycles end = host.queue.now() + cycles;
-  for (unsigned runs = 0; host.queue.next() <= end; ++runs) {
-    if (runs > 10 * cycles + 1000) std::abort();
-    host.queue.advance(std::max(host.queue.now(), host.queue.next()));
-    host.queue.run_due();
-  }
-  host.queue.advance(end);
-}
 
 void token(UsbOtg& otg, Input& input, Cycles now) {
   static InPacket packet;
@@ -134,17 +78,6 @@ void bus_state(UsbOtg& otg, Input& input, Cycles now) {
   }
 }
 
-void save_and_restore(UsbOtg& otg) {
-  Snapshot saved;
-  otg.snapshot(saved);
-  const std::vector<uint8_t> bytes = saved.take();
-  Snapshot restored(bytes);
-  otg.snapshot(restored);
-  Snapshot again;
-  otg.snapshot(again);
-  if (!restored.ok() || again.take() != bytes) std::abort();
-}
-
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
@@ -159,7 +92,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
   phy.write(0x38, 4, 0xC0000000, 0);
   phy.write(0x00, 4, 0, 0);
   otg.write(usb::kUsbMode, 4, usb::kCmDevice | usb::kSlom, 0);
-  otg.write(usb::kEndptListAddr, 4, kMemory, 0);
+  otg.write(usb::kEndptListAddr, 4, Host::kMemory, 0);
   otg.write(usb::kUsbCmd, 4, usb::kRs, 0);
   otg.attach(0);
   otg.reset_begin(0);
@@ -183,9 +116,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
         break;
       }
       case 3: {
-        const uint32_t at = input.take(2) % (kBytes / 4) * 4;
-        const uint32_t value = input.take(4);
-        std::memcpy(&host.memory[at], &value, 4);
+        const uint32_t at = Host::kMemory + input.take(2) % (kBytes / 4) * 4;
+        host.set_word(at, input.take(4));
         break;
       }
       case 4:
@@ -193,11 +125,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
         token(otg, input, now);
         break;
       case 6:
-        pass(host, Cycles{1} << (action >> 3) % 15);
+        host.pass(Cycles{1} << (action >> 3) % 15);
         break;
       default:
         if ((action & 0x80) != 0) {
-          save_and_restore(otg);
+          testing::require_saved_and_restored(otg);
         } else {
           bus_state(otg, input, now);
         }

@@ -10,8 +10,6 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <cstdlib>
-#include <cstring>
 #include <memory>
 #include <optional>
 #include <span>
@@ -21,6 +19,7 @@
 #include "usb/cdc_acm_host.h"
 #include "usb/testing/fake_usb_device.h"
 #include "usb/testing/usb_ip_bytes.h"
+#include "usb/testing/usb_otg_fuzzing.h"
 #include "usb/usb_host.h"
 #include "usb/usb_ip_server.h"
 #include "usb/usb_otg.h"
@@ -30,60 +29,13 @@ namespace {
 
 using namespace millrace::board;  // NOLINT: a fuzz target
 using testing::Bytes;
+using testing::require;
+using Chip = testing::FuzzedChip<65536>;
+using Input = testing::FuzzInput;
 
-constexpr uint32_t kMemory = 0x20000000, kBytes = 65536;
+constexpr uint32_t kMemory = Chip::kMemory;
 constexpr uint32_t kTds = kMemory + 0x1000, kData = kMemory + 0x4000;
 constexpr Cycles kUs = 396, kMicroframe = 49500;  // at the boot ROM's 396 MHz
-
-void require(bool is_so) {
-  if (!is_so) std::abort();
-}
-
-class Chip final : public DeviceHost {
- public:
-  void set_interrupt(unsigned irq, bool) override { require(irq == 113); }
-  void report_unknown(const Device&, uint32_t, bool) override {}
-  bool dma_read(uint32_t address, uint8_t* out, uint32_t size) override {
-    if (!inside(address, size)) return false;
-    std::memcpy(out, &memory[address - kMemory], size);
-    return true;
-  }
-  bool dma_write(uint32_t address, const uint8_t* in, uint32_t size) override {
-    if (!inside(address, size)) return false;
-    std::memcpy(&memory[address - kMemory], in, size);
-    return true;
-  }
-  EventQueue& events() override { return queue; }
-  void set_word(uint32_t address, uint32_t value) {
-    std::memcpy(&memory[address - kMemory], &value, 4);
-  }
-
-  EventQueue queue;
-  std::array<uint8_t, kBytes> memory{};
-
- private:
-  static bool inside(uint32_t address, uint32_t size) {
-    require(size <= kBytes);
-    return address >= kMemory && address - kMemory <= kBytes - size;
-  }
-};
-
-class Input {
- public:
-  explicit Input(std::span<const uint8_t> bytes) : bytes_(bytes) {}
-  bool empty() const { return bytes_.empty(); }
-  uint32_t take(unsigned count) {
-    uint32_t value = 0;
-    for (unsigned i = 0; i < count && !bytes_.empty(); ++i) {
-      value |= uint32_t{bytes_.front()} << 8 * i;
-      bytes_ = bytes_.subspan(1);
-    }
-    return value;
-  }
-
- private:
-  std::span<const uint8_t> bytes_;
-};
 
 UsbHostProfile profile(uint32_t flags) {
   UsbHostProfile profile;
@@ -159,15 +111,7 @@ class Bench {
   uint32_t get(uint32_t offset) { return otg_.read(offset, 4, now()); }
   void put(uint32_t offset, uint32_t value) { otg_.write(offset, 4, value, now()); }
 
-  void pass(Cycles cycles) {
-    const Cycles end = now() + cycles;
-    for (Cycles runs = 0; chip_.queue.next() <= end; ++runs) {
-      require(runs <= 10 * cycles + 1000);  // events that come back at once are a hang
-      chip_.queue.advance(std::max(now(), chip_.queue.next()));
-      chip_.queue.run_due();
-    }
-    chip_.queue.advance(end);
-  }
+  void pass(Cycles cycles) { chip_.pass(cycles); }
   void pass_with_firmware(unsigned us) {
     for (unsigned i = 0; i < us; i += 10) {
       pass(10 * kUs);
@@ -195,7 +139,6 @@ class Bench {
   void host_action(Input& input);
   void client_action(Input& input);
   void serial_action(Input& input);
-  void save_and_restore();
 
   const uint32_t flags_;
   Bytes device_, configuration_, qualifier_, string_ = testing::string_descriptor("Teensy");
@@ -335,17 +278,6 @@ void Bench::client_action(Input& input) {
   if (!server_->problem().empty()) server_->disconnect();
 }
 
-void Bench::save_and_restore() {
-  Snapshot saved;
-  otg_.snapshot(saved);
-  const std::vector<uint8_t> bytes = saved.take();
-  Snapshot restored(bytes);
-  otg_.snapshot(restored);
-  Snapshot again;
-  otg_.snapshot(again);
-  require(restored.ok() && again.take() == bytes);
-}
-
 void Bench::step(Input& input) {
   const uint32_t action = input.take(1);
   const uint32_t high = action >> 4;
@@ -389,7 +321,7 @@ void Bench::step(Input& input) {
     case 14:
       return alter_descriptor(input.take(1), static_cast<uint8_t>(input.take(1)));
     default:
-      save_and_restore();
+      testing::require_saved_and_restored(otg_);
   }
 }
 

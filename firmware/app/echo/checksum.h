@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The checksum of IPv4, ICMP and UDP (RFC 1071): the complement of the ones' complement sum of
-// 16-bit words.
+// The checksum of IPv4, ICMP and UDP (RFC 1071), as millrace/link/internet.h has it, for a device
+// that spends a good part of its time on it.
 #pragma once
 
 #include <cstddef>

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 
 #include "firmware/app/echo/fake_frame_port.h"
@@ -64,6 +65,21 @@ TEST(DhcpServer, BroadcastFlagIsHonoured) {
   EXPECT_EQ(a.reply.destination, 0xffffffffu);
   EXPECT_EQ(Bytes(a.reply.mac, a.reply.mac + 6), Bytes(6, 0xff));
   EXPECT_EQ(load_be16(a.bytes.data() + 10), 0x8000);
+}
+
+// Whoever asks is the one host: another computer at the cable needs no old lease to run out.
+TEST(DhcpServer, ASecondClientIsGivenTheSameAddress) {
+  Bytes discover = message(type_option(kDiscover));
+  const Bytes other = {2, 0, 0, 0, 0, 9};
+  std::copy(other.begin(), other.end(), discover.begin() + 28);
+  EXPECT_EQ(load_be32(ask(message(type_option(kDiscover))).bytes.data() + 16), kHostIp);
+  const Answer a = ask(discover);
+  EXPECT_EQ(load_be32(a.bytes.data() + 16), kHostIp);
+  EXPECT_EQ(Bytes(a.reply.mac, a.reply.mac + 6), other);
+  Bytes request =
+      message(type_option(kRequest) + address_option(50, kHostIp) + address_option(54, kDeviceIp));
+  std::copy(other.begin(), other.end(), request.begin() + 28);
+  EXPECT_EQ(ask(request).options.at(53), Bytes{kAck});
 }
 
 TEST(DhcpServer, RequestIsAcknowledged) {

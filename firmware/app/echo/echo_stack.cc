@@ -171,6 +171,9 @@ void EchoStack::on_udp_to_us(const uint8_t* frame, const uint8_t* datagram, size
       return echo(frame, datagram, size);
     case link::kEchoCountersPort:
       return send_counters(frame, datagram, size);
+    case link::kSamplerPort:
+      if (sampler_ != nullptr) return answer_sampler(frame, datagram, size);
+      [[fallthrough]];
     default:
       count(Counter::dropped_closed_port);
       return send_unreachable(frame);
@@ -207,6 +210,17 @@ void EchoStack::send_counters(const uint8_t* frame, const uint8_t* datagram, siz
   link::encode_counters_reply(tag, counters(), out + kUdpPayload);
   send_udp(out, source_mac(frame), source_address(frame), link::kEchoCountersPort,
            load_be16(datagram), link::kEchoCountersReplyBytes);
+}
+
+void EchoStack::answer_sampler(const uint8_t* frame, const uint8_t* datagram, size_t size) {
+  // Before the request is acted upon: what cannot be answered must not happen.
+  uint8_t* out = reserve(kUdpPayload + link::kSamplerReplyBytes);
+  if (out == nullptr) return;
+  const size_t bytes = sampler_->answer(datagram + kUdpBytes, size - kUdpBytes, out + kUdpPayload,
+                                        link::kSamplerReplyBytes);
+  if (bytes == 0) return count(Counter::dropped_udp_length);
+  send_udp(out, source_mac(frame), source_address(frame), link::kSamplerPort, load_be16(datagram),
+           bytes);
 }
 
 // RFC 792: the header of what could not be delivered, and 8 bytes.

@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "firmware/app/echo/packet.h"
+#include "firmware/app/sampler/sampler.h"
 #include "firmware/port/frame_port.h"
 #include "millrace/link/echo_counters.h"
 
@@ -25,6 +26,11 @@ class EchoStack {
   // there was one. Call again and again.
   bool poll(unsigned max_frames = 64);
 
+  // Answers requests of spec/sampler_control.md for `sampler`, which outlives this; nullptr: nobody
+  // does.
+  void set_sampler(Sampler* sampler) { sampler_ = sampler; }
+  uint32_t echo_replies() const { return counters_[link::EchoCounter::echo_replies]; }
+
   // A frame from the destination address on. For tests; poll() does it.
   void on_frame(const uint8_t* frame, size_t size);
 
@@ -40,6 +46,7 @@ class EchoStack {
   void on_udp_to_us(const uint8_t* frame, const uint8_t* datagram, size_t size);
   void echo(const uint8_t* frame, const uint8_t* datagram, size_t size);
   void send_counters(const uint8_t* frame, const uint8_t* datagram, size_t size);
+  void answer_sampler(const uint8_t* frame, const uint8_t* datagram, size_t size);
   void send_unreachable(const uint8_t* frame);
   void on_dhcp(const uint8_t* payload, size_t size);
   void on_mdns(const uint8_t* frame, const uint8_t* datagram, size_t size);
@@ -53,6 +60,7 @@ class EchoStack {
   FramePort& port_;
   NetworkConfig config_;
   Load load_;
+  Sampler* sampler_ = nullptr;
   link::EchoCounters counters_;
   uint16_t next_id_ = 0;
 };

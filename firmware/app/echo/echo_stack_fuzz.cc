@@ -9,6 +9,7 @@
 #include "firmware/app/echo/checksum.h"
 #include "firmware/app/echo/echo_stack.h"
 #include "firmware/app/echo/fake_frame_port.h"
+#include "firmware/app/sampler/fake_sampler_port.h"
 
 namespace {
 
@@ -39,7 +40,7 @@ void put_right(Bytes& f) {
     store_checksum(body + 2, checksum_add(0, body, size));
     return;
   }
-  constexpr uint16_t kPorts[8] = {7, 4242, 4243, 67, 5353, 9, 68, 0};
+  constexpr uint16_t kPorts[8] = {7, 4242, 4243, 67, 5353, 9, 4244, 0};
   store_be16(body + 2, kPorts[body[2] % 8]);
   store_be16(body + 4, static_cast<uint32_t>(size));
   body[6] = body[7] = 0;
@@ -62,6 +63,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   NetworkConfig config;
   std::memcpy(config.mac, kDeviceMac.data(), kMacBytes);
   EchoStack stack(port, config);
+  SamplerFixture sampler;
+  stack.set_sampler(&sampler.sampler);
   while (size > 0) {
     const size_t length = std::min<size_t>(size - 1, size_t{data[0]} * 8);
     Bytes f(data + 1, data + 1 + length);

@@ -5,6 +5,7 @@
 
 #include "firmware/app/echo/fake_frame_port.h"
 #include "firmware/app/echo/mdns_responder.h"
+#include "firmware/app/sampler/fake_sampler_port.h"
 
 namespace millrace::firmware {
 namespace {
@@ -229,6 +230,32 @@ TEST_F(EchoStackTest, CountersAreReadOverUdp) {
           ip_packet(kDeviceIp, kHostIp, 17,
                     udp_datagram(kDeviceIp, kHostIp, link::kEchoCountersPort, 50000, payload), 1)));
   drops(udp_frame(50000, link::kEchoCountersPort, Bytes(12)), Counter::dropped_udp_length);
+}
+
+TEST_F(EchoStackTest, SamplerIsAskedOverUdp) {
+  SamplerFixture f;
+  const auto ask = [&](link::SamplerCommand command) {
+    return answer(udp_frame(50000, link::kSamplerPort, f.request(command)));
+  };
+  EXPECT_EQ(ask(link::SamplerCommand::info)[34], 3u);  // ICMP unreachable: nobody there
+  stack.set_sampler(&f.sampler);
+  const Bytes reply = ask(link::SamplerCommand::start);
+  ASSERT_EQ(reply.size(), kUdpPayload + link::kSamplerStatusBytes);
+  EXPECT_TRUE(f.port.running);
+  const Bytes payload(reply.begin() + kUdpPayload, reply.end());
+  EXPECT_EQ(
+      reply,
+      ethernet(kHostMac, kDeviceMac, 0x0800,
+               ip_packet(kDeviceIp, kHostIp, 17,
+                         udp_datagram(kDeviceIp, kHostIp, link::kSamplerPort, 50000, payload), 1)));
+  f.memory.stored_words = 600;
+  const Bytes words = ask(link::SamplerCommand::read);
+  EXPECT_EQ(words.size(), kUdpPayload + link::kSamplerReplyBytes);  // 256 of the 1,000 asked for
+  drops(udp_frame(50000, link::kSamplerPort, Bytes(12)), Counter::dropped_udp_length);
+  port.room = 0;  // a request that cannot be answered is not acted upon
+  drops(udp_frame(50000, link::kSamplerPort, f.request(link::SamplerCommand::stop)),
+        Counter::dropped_no_room);
+  EXPECT_TRUE(f.port.running);
 }
 
 TEST_F(EchoStackTest, DhcpGoesThroughTheStack) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "firmware/port/frame_port.h"
+#include "millrace/link/internet.h"
 
 namespace millrace::firmware {
 
@@ -56,14 +57,8 @@ inline Bytes be16(size_t v) { return {static_cast<uint8_t>(v >> 8), static_cast<
 inline Bytes be32(uint32_t v) { return be16(v >> 16) + be16(v & 0xffff); }
 inline Bytes text(const std::string& s) { return Bytes(s.begin(), s.end()); }
 
-// RFC 1071, word by word.
 inline uint16_t plain_checksum(const Bytes& data) {
-  uint32_t sum = 0;
-  for (size_t i = 0; i < data.size(); i += 2) {
-    sum += static_cast<uint32_t>(data[i]) << 8 | (i + 1 < data.size() ? data[i + 1] : 0u);
-    sum = (sum & 0xffff) + (sum >> 16);
-  }
-  return static_cast<uint16_t>(~sum);
+  return link::internet_checksum(link::internet_sum(0, data.data(), data.size()));
 }
 
 inline const Bytes kDeviceMac = {0x06, 0xe9, 0xe5, 0x12, 0x34, 0x56};

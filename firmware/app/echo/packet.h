@@ -1,30 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where things are in Ethernet, ARP, IPv4, ICMP and UDP headers (RFC 894, 826, 791, 792, 768), and
-// the bytes of the network, most significant first. Addresses and ports are numbers here.
+// Where things are in Ethernet, ARP, IPv4, ICMP and UDP headers (RFC 894, 826, 791, 792, 768).
+// Addresses and ports are numbers here.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 
+#include "millrace/link/internet.h"
+
 namespace millrace::firmware {
 
-inline uint16_t load_be16(const uint8_t* p) {
-  return static_cast<uint16_t>((static_cast<uint32_t>(p[0]) << 8) | p[1]);
-}
-inline uint32_t load_be32(const uint8_t* p) {
-  return (static_cast<uint32_t>(p[0]) << 24) | (static_cast<uint32_t>(p[1]) << 16) |
-         (static_cast<uint32_t>(p[2]) << 8) | p[3];
-}
-inline void store_be16(uint8_t* p, uint32_t v) {
-  p[0] = static_cast<uint8_t>(v >> 8);
-  p[1] = static_cast<uint8_t>(v);
-}
-inline void store_be32(uint8_t* p, uint32_t v) {
-  p[0] = static_cast<uint8_t>(v >> 24);
-  p[1] = static_cast<uint8_t>(v >> 16);
-  p[2] = static_cast<uint8_t>(v >> 8);
-  p[3] = static_cast<uint8_t>(v);
-}
+using link::load_be16;
+using link::load_be32;
+using link::store_be16;
+using link::store_be32;
 
 constexpr uint32_t ipv4(uint32_t a, uint32_t b, uint32_t c, uint32_t d) {
   return a << 24 | b << 16 | c << 8 | d;

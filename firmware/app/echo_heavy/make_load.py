@@ -2,12 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes echo_load.cc: an application that is as large as it is pointless.
 
-make_load.py OUT.cc [--functions N] [--lines N] [--passes N] [--seed N] [--cold PERCENT]
+make_load.py OUT.cc [--functions N] [--lines N] [--passes N] [--again PERCENT] [--seed N]
+             [--cold PERCENT]
 
-All of `functions` run once for each echo, and together cover `lines` 32-byte lines of code, each
-line `passes` times in a row. Between them stands code that never runs, `cold` percent of the hot:
-without it, hot code would lie in one piece, and an instruction cache of its size would hold it.
-Real applications are not so lucky. The same numbers and seed give the same file.
+All of `functions` run for each echo, and together cover `lines` 32-byte lines of code, each line
+`passes` times in a row. When all have run, `again` percent of them do so once more, as the locks and
+buffers of an application are called all over it: what the cache has lost meanwhile comes again.
+Between the functions stands code that never runs, `cold` percent of the hot: without it, hot code
+would lie in one piece, and an instruction cache of its size would hold it. Real applications are not
+so lucky. The same numbers and seed give the same file.
 
 The result depends on every operation, and is known here without a compiler: the file says what
 comes of one example.
@@ -58,7 +61,9 @@ def make(arguments):
     code_bytes = arguments.lines * LINE_BYTES
     # A function begins and ends within a line: half a line at each end is another's.
     code_bytes -= arguments.functions * LINE_BYTES * 15 // 16
-    steps = (code_bytes - arguments.functions * (FRAME_BYTES + CALL_BYTES)) // STEP_BYTES
+    again = arguments.functions * arguments.again // 100
+    code_bytes -= arguments.functions * FRAME_BYTES + (arguments.functions + again) * CALL_BYTES
+    steps = code_bytes // STEP_BYTES
     if steps < arguments.functions:
         raise SystemExit(f"{arguments.lines} lines are too few for {arguments.functions} functions")
     hot = [Function(i, n, generator)
@@ -68,6 +73,7 @@ def make(arguments):
             for i, n in enumerate(sizes(cold_steps, arguments.functions, generator))]
     order = list(range(arguments.functions))
     generator.shuffle(order)
+    order += generator.sample(order, again)
     return hot, cold, order
 
 
@@ -84,7 +90,7 @@ def write(out, arguments):
     hot, cold, order = make(arguments)
     lines = ["// SPDX-License-Identifier: Apache-2.0",
              f"// Made by make_load.py: {arguments.functions} functions, {arguments.lines} lines, "
-             f"{arguments.passes} passes, seed {arguments.seed}.",
+             f"{arguments.passes} passes, {arguments.again} % again, seed {arguments.seed}.",
              '#include "firmware/app/echo_heavy/echo_load.h"', "",
              "namespace millrace::firmware {", "",
              "// Not constants: the compiler must not unroll the loops.",
@@ -120,8 +126,9 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("out")
     parser.add_argument("--functions", type=int, default=300)
-    parser.add_argument("--lines", type=int, default=925)
-    parser.add_argument("--passes", type=int, default=6)
+    parser.add_argument("--lines", type=int, default=980)
+    parser.add_argument("--passes", type=int, default=4)
+    parser.add_argument("--again", type=int, choices=range(101), metavar="PERCENT", default=65)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--cold", type=int, default=400)
     arguments = parser.parse_args()

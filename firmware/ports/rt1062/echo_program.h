@@ -6,6 +6,7 @@
 #include "firmware/app/echo/echo_stack.h"
 #include "firmware/app/stream_device.h"
 #include "firmware/ports/rt1062/console.h"
+#include "firmware/ports/rt1062/sampler/sampler_chip.h"
 #include "firmware/ports/rt1062/ticks.h"
 #include "firmware/ports/rt1062/usb/usb_board.h"
 #include "firmware/ports/rt1062/usb/usb_ecm.h"
@@ -22,6 +23,8 @@ class EchoEnd {
       : link_(link), stack_(link, config, load) {}
 
   bool poll() { return stack_.poll(); }
+  void set_sampler(firmware::Sampler* sampler) { stack_.set_sampler(sampler); }
+  uint32_t echo_replies() const { return stack_.echo_replies(); }
   bool has_work() const { return link_.has_work(); }
   void revive() { link_.revive(); }
   void print_new(const char* name) {
@@ -52,6 +55,7 @@ struct EchoFunctions {
   bool ncm = false;
   bool ecm = false;
   bool serial = false;
+  bool sampler = true;
 };
 
 // Runs until power goes.
@@ -68,6 +72,8 @@ class EchoProgram {
     }
     const UsbBoard board = make_usb_board(identity);
     chip_ = &board.chip;
+    firmware::Sampler* sampler = nullptr;
+    if constexpr (kFunctions.sampler) sampler = &make_sampler(echo_replies);
     unsigned function = 0;
     if constexpr (kFunctions.ncm) {
       static EchoEnd<NcmLink> end(add_usb_ncm(board, kFirstMacString),
@@ -83,10 +89,14 @@ class EchoProgram {
     }
     if constexpr (kFunctions.serial) {
       static UsbSerial serial = add_usb_serial(board, has_work);
-      static firmware::StreamDevice device(serial.port, firmware::StreamDeviceOptions());
+      firmware::StreamDeviceOptions options;
+      options.sampler = sampler;
+      static firmware::StreamDevice device(serial.port, options);
       serial_ = &serial;
       stream_ = &device;
     }
+    if constexpr (kFunctions.ncm) ncm_->set_sampler(sampler);
+    if constexpr (kFunctions.ecm) ecm_->set_sampler(sampler);
     start_usb_board(board);
   }
 
@@ -120,6 +130,13 @@ class EchoProgram {
     if constexpr (kFunctions.ncm) work |= ncm_->has_work();
     if constexpr (kFunctions.ecm) work |= ecm_->has_work();
     return work;
+  }
+
+  static uint32_t echo_replies() {
+    uint32_t replies = 0;
+    if constexpr (kFunctions.ncm) replies += ncm_->echo_replies();
+    if constexpr (kFunctions.ecm) replies += ecm_->echo_replies();
+    return replies;
   }
 
   static void print_new() {

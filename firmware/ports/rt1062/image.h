@@ -11,6 +11,7 @@ extern uint32_t image_bss_start, image_bss_end;
 extern uint32_t image_stack_guard, image_stack_top;  // the guard is 32 bytes
 extern uint32_t image_flexram_banks;                 // value of IOMUXC_GPR_GPR17
 extern uint32_t image_length;                        // bytes in flash from 0x60000000
+extern const uint32_t image_build_id_start[], image_build_id_end[];  // the GNU build ID's note
 extern const uint32_t image_vectors[];
 
 [[noreturn]] void reset_handler();

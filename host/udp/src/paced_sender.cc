@@ -8,6 +8,10 @@
 
 namespace millrace::udp {
 
+namespace {
+constexpr double kNsForACall = 10'000;
+}
+
 RequestWriter::RequestWriter(DatagramPort& port, uint32_t session, uint16_t step, uint32_t bytes)
     : port_(port),
       session_(session),
@@ -46,8 +50,10 @@ int64_t PacedSender::time_of(uint64_t number) const {
 
 void PacedSender::send_due() {
   const int64_t now = port_.clock().now_ns();
+  // One by one where there is time for it: overdue ones then leave a call apart, not at once.
+  const size_t most = interval_ns_ >= kNsForACall ? 1 : kBatch;
   size_t count = 0;
-  while (count < kBatch && next_ + count < planned_ && time_of(next_ + count) <= now) {
+  while (count < most && next_ + count < planned_ && time_of(next_ + count) <= now) {
     const int64_t lateness = now - time_of(next_ + count);
     lateness_.add(static_cast<uint64_t>(lateness));
     if (lateness > kLateSendNs) ++late_;

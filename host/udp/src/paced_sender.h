@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Requests at fixed times: number i at start + i / rate, whatever became of those before. Times are
-// absolute, so that an error never adds up; requests that are overdue leave together, in one call.
+// absolute, so that an error never adds up; at high rates requests that are overdue leave together,
+// in one call.
 #pragma once
 
 #include <cstdint>

@@ -20,6 +20,12 @@ bool ReplyBook::mark(uint64_t sequence) {
   return is_new;
 }
 
+void ReplyBook::finish() {
+  if (first_.count() == 0 || last_.count() == 0) return;
+  result_->rtt_growth_ns =
+      static_cast<int64_t>(last_.quantile(0.5)) - static_cast<int64_t>(first_.quantile(0.5));
+}
+
 int64_t ReplyBook::take(const Arrival& arrival) {
   Payload reply;
   switch (decode_payload(arrival.bytes, session_, &reply)) {
@@ -47,13 +53,17 @@ int64_t ReplyBook::take(const Arrival& arrival) {
     return -1;
   }
   ++replies_;
+  last_ns_ = arrival.ns;
   if (reply.sequence < highest_) ++result_->reordered;
   highest_ = std::max<int64_t>(highest_, reply.sequence);
   if (arrival.ns <= end_ns_) ++in_window_;
-  if (arrival.ns > end_ns_ + kGraceNs) ++result_->backlog;
+  if (arrival.ns > end_ns_) ++result_->backlog;
   // A time stamp of the kernel may be a little before the one that was made just before sending,
   // since the two clocks are compared only now and then.
   const int64_t rtt = std::max<int64_t>(0, arrival.ns - static_cast<int64_t>(reply.stamp_ns));
+  const int64_t sent_ns = static_cast<int64_t>(reply.stamp_ns) - (end_ns_ - plan_.duration_ns);
+  if (4 * sent_ns < plan_.duration_ns) first_.add(static_cast<uint64_t>(rtt));
+  if (4 * sent_ns >= 3 * plan_.duration_ns) last_.add(static_cast<uint64_t>(rtt));
   if (rtt > plan_.late_ns) {
     ++result_->late;
     return reply.sequence;

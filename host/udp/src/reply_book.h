@@ -19,10 +19,13 @@ class ReplyBook {
 
   // The number of the request that this answers, for the first time; or -1.
   int64_t take(const Arrival& arrival);
+  // When no more come.
+  void finish();
   bool is_answered(uint64_t sequence) const {
     return sequence / 64 < bits_.size() && (bits_[sequence / 64] >> sequence % 64 & 1) != 0;
   }
   uint64_t replies() const { return replies_; }
+  int64_t last_ns() const { return last_ns_; }  // when the last one came; -1: none did
   uint64_t replies_in_window() const { return in_window_; }
 
  private:
@@ -36,7 +39,8 @@ class ReplyBook {
   std::vector<uint64_t> bits_;  // a reply came, in time or late
   uint64_t replies_ = 0;        // requests with a reply
   uint64_t in_window_ = 0;
-  int64_t highest_ = -1;
+  int64_t highest_ = -1, last_ns_ = -1;
+  host::Histogram first_, last_;  // round trips of the requests of the first and last quarter
 };
 
 }  // namespace millrace::udp

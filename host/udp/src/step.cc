@@ -19,6 +19,7 @@
 #include <deque>
 #include <thread>
 
+#include "background_thread.h"
 #include "paced_sender.h"
 #include "reply_book.h"
 
@@ -27,8 +28,9 @@ namespace millrace::udp {
 namespace {
 
 constexpr int64_t kSliceNs = 20'000'000;  // between two looks at keep_going()
-constexpr int64_t kQuietNs = 50'000'000, kMostDrainNs = 2'000'000'000;
+constexpr int64_t kQuietNs = 50'000'000, kMostDrainNs = 5'000'000'000;
 constexpr std::chrono::microseconds kGather(500);
+constexpr int kMostReads = 64;          // in a row
 constexpr int64_t kLeadNs = 1'000'000;  // until the first request: the thread has started then
 
 HostDrops difference(const HostDrops& after, const HostDrops& before) {
@@ -75,18 +77,21 @@ class Step {
   }
 
   // Waits for replies; longer while they still come, since a queue that empties into the next step
-  // would spoil it.
+  // would spoil it. They may come by the transfer: a slow device that puts 64 into one is quiet for
+  // as long as those take it.
   void settle(ReplyBook& book, uint64_t sent) {
     const int64_t begin = port_.clock().now_ns();
     const int64_t until = begin + result_.plan.settle_ns;
-    int64_t last = begin;
+    int64_t last = book.last_ns() < 0 ? begin : book.last_ns(), quiet_ns = kQuietNs;
     const auto take = [&book](const Arrival& arrival) { book.take(arrival); };
     while (book.replies() < sent && goes_on()) {
       const int64_t now = port_.clock().now_ns();
-      const bool is_quiet = now - last >= kQuietNs || now - until >= kMostDrainNs;
+      const bool is_quiet = now - last >= quiet_ns || now - until >= kMostDrainNs;
       if (now >= until && is_quiet) return;
       if (port_.receive(now + std::min(kSliceNs, kQuietNs), take) != 0) {
-        last = port_.clock().now_ns();
+        const int64_t came = port_.clock().now_ns();
+        quiet_ns = std::max(quiet_ns, 2 * (came - last));
+        last = came;
       }
     }
   }
@@ -110,11 +115,14 @@ class Step {
         }
         done = true;
       });
+      // Arrivals have the kernel's times: reading them must not hold up the pace.
+      const BackgroundThread reading;
       while (!done && goes_on()) {
         if (port_.receive(port_.clock().now_ns() + kSliceNs, take) == 0) continue;
-        while (port_.receive(0, take) != 0) {
+        // Whoever sends without end is no reason not to end.
+        for (int i = 0; i < kMostReads && port_.receive(0, take) != 0; ++i) {
         }
-        // Their times are the kernel's: read some at once, and leave the processor to the pace.
+        // Some at once, which costs less than one by one.
         std::this_thread::sleep_for(kGather);
       }
       stop = true;
@@ -123,6 +131,7 @@ class Step {
     StepResult sending;
     sender.finish(&sending);
     settle(book, sending.sent);
+    book.finish();
     result_.planned = sending.planned;
     result_.sent = sending.sent;
     result_.refused = sending.refused;
@@ -191,6 +200,7 @@ class Step {
       port_.receive(std::min({end_ns_, oldest, now + kSliceNs}), take);
     }
     settle(book, result_.sent);
+    book.finish();
     if (last_send_ns > start_ns_) {
       result_.sent_per_s =
           static_cast<double>(result_.sent) * 1e9 / static_cast<double>(last_send_ns - start_ns_);
@@ -230,7 +240,9 @@ double StepResult::loss() const {
 }
 
 bool StepResult::is_sustained() const {
-  return static_cast<double>(backlog) <= kMostBacklog * static_cast<double>(sent + refused);
+  // The middles of the two quarters are three quarters apart.
+  const double grown = kMostExcess * 0.75 * static_cast<double>(plan.duration_ns);
+  return static_cast<double>(rtt_growth_ns) < std::max(grown, static_cast<double>(kLeastGrowthNs));
 }
 
 StepResult run_step(DatagramPort& port, const StepPlan& plan, Session& session) {

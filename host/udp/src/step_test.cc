@@ -51,6 +51,27 @@ TEST(Step, OverloadIsServedAtTheRateOfTheDevice) {
   EXPECT_TRUE(r.is_valid());
 }
 
+TEST(Step, AQueueThatGrowsIsNotSustainedHoweverShortTheStep) {
+  FakeEcho fake;
+  fake.queue = 100'000;
+  // A twentieth too many: after 25 ms, the middle of the first quarter, a request waits a twentieth
+  // of that longer than at the start, 1.25 ms, after 175 ms 8.75 ms.
+  const StepResult r = run(fake, plan_at(21'000));
+  EXPECT_EQ(r.answered, 4200u);
+  EXPECT_NEAR(static_cast<double>(r.rtt_growth_ns), 7'500'000, 300'000);  // buckets of 3 %
+  EXPECT_NEAR(static_cast<double>(r.backlog), 200, 2);
+  EXPECT_FALSE(r.is_sustained());
+}
+
+TEST(Step, ALongWayIsNoQueue) {
+  FakeEcho fake;
+  fake.way_ns = 3'000'000;
+  const StepResult r = run(fake);
+  EXPECT_NEAR(static_cast<double>(r.backlog), 60, 1);  // 6 ms of 10,000/s
+  EXPECT_EQ(r.rtt_growth_ns, 0);
+  EXPECT_TRUE(r.is_sustained());
+}
+
 TEST(Step, EachLossIsCountedAsItself) {
   FakeEcho fake;
   fake.lose_every = 100;
@@ -95,6 +116,20 @@ TEST(Step, RepliesToAnEarlierStepAreNotCountedInThisOne) {
   EXPECT_EQ(second.earlier, 200u);
 }
 
+TEST(Step, AQueueThatEmptiesInLargeTransfersIsWaitedFor) {
+  FakeEcho fake;
+  fake.service_ns = 2'000'000;
+  fake.queue = 1000;
+  fake.replies_at_once = 64;  // one transfer each 128 ms
+  FakeEchoPort port(fake);
+  Session session{7, 0, [] { return true; }};
+  StepPlan plan = plan_at(3200);  // 640 requests: ten transfers, 1.28 s
+  plan.settle_ns = 150'000'000;
+  const StepResult first = run_step(port, plan, session);
+  EXPECT_EQ(first.answered + first.late, 640u);
+  EXPECT_EQ(run_step(port, plan, session).earlier, 0u);
+}
+
 TEST(Step, RefusedSendsAreRequestsWithoutAnswer) {
   FakeEcho fake;
   fake.refuse_every = 100;
@@ -113,6 +148,15 @@ TEST(Step, AnOverflownSocketIsTheHosts) {
   EXPECT_EQ(r.lost(), 2u);
   EXPECT_EQ(r.drops.socket_overflow, 2u);
   EXPECT_EQ(r.fault, HostFault::socket_overflow);
+}
+
+TEST(Step, RepliesThatTheInterfaceDroppedAreTheHosts) {
+  FakeEcho fake;
+  fake.interface_drop_every = 1000;
+  const StepResult r = run(fake);
+  EXPECT_EQ(r.lost(), 2u);
+  EXPECT_EQ(r.drops.interface_rx, 2u);
+  EXPECT_EQ(r.fault, HostFault::interface_drops);
 }
 
 TEST(Step, SlowSendCallsAreTheHosts) {

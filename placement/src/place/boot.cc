@@ -20,8 +20,8 @@ namespace {
 
 using profile::CallEdge;
 using profile::CallGraph;
-using profile::ElfIndex;
 using profile::EdgeKind;
+using profile::ElfIndex;
 using profile::Function;
 using profile::FunctionKind;
 using profile::kNone;

@@ -11,6 +11,7 @@
 #include <map>
 #include <set>
 
+#include "millrace/placement/build_input.h"
 #include "place/choose.h"
 #include "place/workspace.h"
 
@@ -59,6 +60,12 @@ class Placer {
     explain();
     draw_curve();
     write_list();
+    const std::vector<uint32_t> order =
+        flash_order(out_.profile, work_.units, work_.graph, work_.moved(chosen_));
+    for (const uint32_t unit : order) {
+      out_.flash_order.push_back(entry_of(work_.units.units[unit], work_.units));
+      out_.flash_order.back().name = work_.units.units[unit].name;  // the clone itself
+    }
     return {};
   }
 
@@ -66,6 +73,12 @@ class Placer {
   Failure usage(std::string message) const { return Error{Error::Kind::usage, std::move(message)}; }
 
   Failure find_region() {
+    if (!index_.has_symbols()) {
+      return usage(
+          fmt::format("{} has no symbols, and a list is made of names (give the ELF as it "
+                      "was linked, not stripped)",
+                      printable(index_.path())));
+    }
     for (const TargetRegion& one : target_.regions) {
       const bool wanted =
           options_.region.empty() ? one.is_fast && one.is_code : one.name == options_.region;
@@ -88,12 +101,6 @@ class Placer {
     if (options_.budget > region_->size) {
       return usage(fmt::format("a budget of {} bytes is more than {} has: {} bytes",
                                options_.budget, region_->name, region_->size));
-    }
-    if (!index_.has_symbols()) {
-      return usage(
-          fmt::format("{} has no symbols, and a list is made of names (give the ELF as it "
-                      "was linked, not stripped)",
-                      printable(index_.path())));
     }
     out_.budget = options_.budget;
     out_.region = region_->name;
@@ -300,6 +307,7 @@ class Placer {
     const Chosen nothing(work_.candidates.size());
     base_stall_ = work_.stall(nothing);
     Choice best = choose_best(work_, may_, pinned_, options_.budget);
+    fill_with_doubtful(&best);
     const Choice density = choose_by_density(work_, may_, pinned_, options_.budget);
     Chosen everything = pinned_;
     for (size_t i = 0; i < may_.size(); ++i) everything[i] = everything[i] || may_[i];
@@ -316,6 +324,24 @@ class Placer {
     out_.gain_interval = {out_.chosen.gain, out_.chosen.gain};
     if (out_.profile.unit == WeightUnit::samples) {
       out_.gain_interval = profile::wilson_interval(out_.chosen.gain * busy, busy);
+    }
+  }
+
+  // Room that is left is free: what has a few samples only may use it, unless all is resident.
+  void fill_with_doubtful(Choice* best) {
+    Chosen doubtful(work_.candidates.size());
+    bool any = false;
+    for (size_t i = 0; i < doubtful.size(); ++i) {
+      doubtful[i] = work_.candidates[i].why == Why::too_little;
+      any = any || doubtful[i];
+    }
+    uint64_t lines = 0, over = 0;
+    work_.model->remaining(work_.moved(best->chosen), &lines, &over);
+    if (!any || over == 0 || work_.total(best->chosen) >= options_.budget) return;
+    Choice more = choose_best(work_, doubtful, best->chosen, options_.budget);
+    if (more.stall < best->stall) {
+      best->chosen = std::move(more.chosen);
+      best->stall = more.stall;
     }
   }
 
@@ -355,26 +381,25 @@ class Placer {
     const std::string crowd =
         one.lines == 0 || !target_.cache
             ? ""
-            : fmt::format("; {} line{} in sets with {:.1f} of {} ways", one.lines,
-                          one.lines == 1 ? "" : "s", one.pressure, target_.cache->ways);
+            : fmt::format("; {:.1f} lines for {} ways", one.pressure, target_.cache->ways);
     switch (one.why) {
       case Why::chosen:
-        return fmt::format("{:.0f} % of its time waits for its code{}", waiting, crowd);
+        return fmt::format("{:.0f} % waits for code{}", waiting, crowd);
       case Why::pinned:
         return "pinned";
       case Why::boot:
-        return "runs before or within the copy: " + boot_path(one);
+        return "runs before the copy: " + boot_path(one);
       case Why::never:
         return "kept by --never";
       case Why::resident:
-        return fmt::format("stays in the cache when the rest has moved{}", crowd);
+        return fmt::format("stays in the cache then{}", crowd);
       case Why::too_little:
         return fmt::format("{} samples, fewer than the {} to be believed", one.weight,
                            options_.min_samples);
       case Why::too_large:
         return fmt::format("{} bytes are more than the budget", one.bytes);
       case Why::outweighed:
-        return least > 0 ? fmt::format("worth {:.2f} of the least pick's worth a byte{}",
+        return least > 0 ? fmt::format("{:.2f} of the least pick a byte{}",
                                        one.gain / one.bytes / least, crowd)
                          : "does not fit" + crowd;
       case Why::not_movable:

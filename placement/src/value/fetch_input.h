@@ -17,6 +17,7 @@ struct Spot {
   uint32_t pc = 0;
   uint32_t unit = profile::kNone;  // kNone: no unit's
   double stall = 0;                // weight that waited for its line
+  double weight = 0;               // all
 };
 
 struct UnitUse {

@@ -17,6 +17,8 @@ namespace {
 using profile::kNone;
 
 constexpr uint32_t kTable = 256;
+constexpr uint32_t kMoreLines = 8;
+constexpr double kMostStall = 30;  // of a line that misses always, for each part that runs
 constexpr double kLowMiss = 0.25;  // below it S / m says more about noise than about the line
 
 }  // namespace
@@ -69,32 +71,49 @@ FetchModel::FetchModel(const Units& units, const ElfIndex& index,
   if (!cache_) return;
   const double unseen = input.unseen_lines / cache_->sets;
   for (uint32_t n = 0; n < kTable; ++n) {
-    table_.push_back(n == 0 ? 0 : miss_share(n + unseen, cache_->ways));
+    // Unseen lines fall on sets by chance.
+    double chance = std::exp(-unseen), mean = 0;
+    for (uint32_t more = 0; more < kMoreLines && n > 0; ++more) {
+      mean += chance * miss_share(n + more, cache_->ways);
+      chance *= unseen / (more + 1);
+    }
+    table_.push_back(mean);
   }
   std::vector<uint32_t> line_of_spot, in_set;
   const std::vector<bool> none(units.units.size());
   place(none, false, &line_of_spot, &in_set);
-  double sum = 0, weight = 0;
-  for (size_t i = 0; i < always_.size(); ++i) {
-    const double m = miss(in_set[line_of_spot[i] % cache_->sets]);
-    if (m < kLowMiss || always_[i] == 0) continue;
-    always_[i] /= m;
-    sum += always_[i];
-    weight += 1;
+  std::vector<Line> lines;
+  for (uint32_t i = 0; i < line_of_spot.size(); ++i) {
+    if (lines.empty() || lines.back().line != line_of_spot[i])
+      lines.push_back({line_of_spot[i], i, i});
+    lines.back().end = i + 1;
   }
-  const double typical = weight > 0 ? sum / weight : 0;
-  uint32_t last_line = kNone;
-  for (size_t i = 0; i < always_.size(); ++i) {
-    const uint32_t line = line_of_spot[i];
-    const uint32_t n = in_set[line % cache_->sets];
-    if (miss(n) < kLowMiss) always_[i] = input.spots[i].stall > 0 ? typical : 0;
-    const uint32_t unit = input.spots[i].unit;
-    if (unit == kNone) continue;
-    if (line != last_line || (i > 0 && input.spots[i - 1].unit != unit)) {
-      ++lines_[unit];
-      pressure_[unit] += n;
+  double sum = 0, count = 0;
+  for (const Line& one : lines) {
+    const uint32_t n = in_set[one.line % cache_->sets];
+    const double m = miss(n);
+    for (uint32_t i = one.first; i < one.end; ++i) {
+      const uint32_t unit = input.spots[i].unit;
+      if (unit != kNone && (i == one.first || input.spots[i - 1].unit != unit)) {
+        ++lines_[unit];
+        pressure_[unit] += n;
+      }
+      if (m < kLowMiss) continue;
+      always_[i] /= m;
+      sum += always_[i];
     }
-    last_line = line;
+    if (m >= kLowMiss) count += 1;
+  }
+  // What never missed may fall among others when the code moves together.
+  const double typical = count > 0 ? sum / count : 0;
+  for (const Line& one : lines) {
+    if (miss(in_set[one.line % cache_->sets]) >= kLowMiss) continue;
+    double weight = 0;
+    for (uint32_t i = one.first; i < one.end; ++i) {
+      weight += input.spots[i].weight;
+      always_[i] = 0;
+    }
+    always_[one.first] = std::min(typical, weight * kMostStall);
   }
   for (size_t u = 0; u < lines_.size(); ++u) {
     if (lines_[u] > 0) pressure_[u] /= lines_[u];

@@ -34,7 +34,7 @@ class TraceSim {
   std::vector<uint32_t> group_;
   std::vector<Block> blocks_;
   std::vector<uint32_t> visits_;  // blocks; repeats in a row are one
-  std::vector<double> cost_;      // by unit, of a miss; the last: of no unit
+  double cost_[2] = {};           // cycles of a miss; [1]: of the line behind the last one
   double scale_ = 1;
 };
 

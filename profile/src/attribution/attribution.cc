@@ -459,6 +459,7 @@ Failure attribute(ElfIndex* index, const SampleSet& samples, const Target& targe
   out->has_stall = samples.has_stall;
   out->has_exceptions = samples.has_exception;
   out->lost = samples.lost;
+  out->overruns = samples.overruns;
   out->core_khz = options.core_khz != 0 ? options.core_khz : samples.core_khz;
   out->interval_cycles =
       options.interval_cycles != 0 ? options.interval_cycles : samples.interval_cycles;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "millrace/profile/call_graph.h"
 
+#include <algorithm>
+
 #include "code/function_code.h"
 
 namespace millrace::profile {
@@ -128,6 +130,17 @@ uint32_t veneer_target(const ElfIndex& index, uint32_t veneer) {
     if (at == kNone || index.functions()[at].kind != FunctionKind::veneer) return at;
   }
   return kNone;
+}
+
+std::vector<uint32_t> constants_made(const ElfIndex& index, uint32_t function) {
+  const std::vector<Instruction> code = decode_function(index, function);
+  std::vector<uint32_t> out;
+  for (size_t i = 0; i < code.size(); ++i) {
+    if (const auto one = constant_of(index, code, i)) out.push_back(one->value);
+  }
+  std::sort(out.begin(), out.end());
+  out.erase(std::unique(out.begin(), out.end()), out.end());
+  return out;
 }
 
 CallGraph CallGraph::build(const ElfIndex& index) {

@@ -12,8 +12,8 @@ namespace millrace::profile {
 using link::load_le16;
 using link::load_le32;
 
-std::string parse_raw(std::span<const uint8_t> bytes, bool with_lr, bool partial, SampleSet* out) {
-  const size_t record = with_lr ? 8 : 4;
+std::string parse_raw(std::span<const uint8_t> bytes, size_t words, bool partial, SampleSet* out) {
+  const size_t record = 4 * words;
   if (bytes.size() % record != 0) {
     if (!partial) {
       return fmt::format(
@@ -35,12 +35,16 @@ std::string parse_raw(std::span<const uint8_t> bytes, bool with_lr, bool partial
     out->notes.push_back(
         fmt::format("{} entries at the end are 0: the buffer was not full", stored - count));
   }
-  out->has_lr = with_lr;
+  out->has_lr = words > 1;
+  out->has_exception = words > 2;
   out->samples.reserve(count);
   for (size_t i = 0; i < count; ++i) {
     Sample sample;
     sample.pc = load_le32(&bytes[i * record]) & ~1u;
-    if (with_lr) sample.lr = load_le32(&bytes[i * record + 4]);
+    if (words > 1) sample.lr = load_le32(&bytes[i * record + 4]);
+    if (words > 2) {
+      sample.exception = static_cast<uint16_t>(load_le32(&bytes[i * record + 8]) & 0x1FFu);
+    }
     out->samples.push_back(sample);
   }
   return {};

@@ -18,21 +18,46 @@ struct FormatName {
 };
 
 constexpr FormatName kNames[] = {
-    {SampleFormat::automatic, "auto"},    {SampleFormat::sample_file, "samples"},
-    {SampleFormat::raw_u32, "raw"},       {SampleFormat::raw_pc_lr, "raw-pc-lr"},
-    {SampleFormat::hex_text, "hex"},      {SampleFormat::orbuculum, "orbuculum"},
-    {SampleFormat::probe_rs, "probe-rs"}, {SampleFormat::zephyr_perf, "zephyr-perf"},
-    {SampleFormat::gmon, "gmon"},         {SampleFormat::trace, "trace"},
+    {SampleFormat::automatic, "auto"},
+    {SampleFormat::sample_file, "samples"},
+    {SampleFormat::raw_u32, "raw"},
+    {SampleFormat::raw_pc_lr, "raw-pc-lr"},
+    {SampleFormat::raw_callers, "raw-callers"},
+    {SampleFormat::hex_text, "hex"},
+    {SampleFormat::orbuculum, "orbuculum"},
+    {SampleFormat::probe_rs, "probe-rs"},
+    {SampleFormat::zephyr_perf, "zephyr-perf"},
+    {SampleFormat::gmon, "gmon"},
+    {SampleFormat::trace, "trace"},
 };
 
 bool starts_with(std::span<const uint8_t> bytes, std::string_view magic) {
   return bytes.size() >= magic.size() && std::memcmp(bytes.data(), magic.data(), magic.size()) == 0;
 }
 
+constexpr char kEscape = 0x1B;
+
+// What a terminal was told besides, as it stands in the log of a shell: ESC [ parameters letter
+// (ECMA-48, 5.4: parameter and intermediate bytes up to a final one of 0x40 to 0x7E).
+std::string without_control_sequences(std::string_view text) {
+  std::string out;
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != kEscape) {
+      out += text[i];
+    } else if (i + 1 < text.size() && text[i + 1] == '[') {
+      for (i += 2; i < text.size() && text[i] >= 0x20 && text[i] <= 0x3F;) ++i;
+    }
+  }
+  return out;
+}
+
+// Escapes do not make it binary.
 bool is_text(std::span<const uint8_t> bytes) {
   return std::all_of(bytes.begin(),
                      bytes.begin() + static_cast<ptrdiff_t>(std::min<size_t>(bytes.size(), 4096)),
-                     [](uint8_t c) { return (c >= ' ' && c != 0x7F) || (c >= '\t' && c <= '\r'); });
+                     [](uint8_t c) {
+                       return (c >= ' ' && c != 0x7F) || (c >= '\t' && c <= '\r') || c == kEscape;
+                     });
 }
 
 SampleFormat guess(std::span<const uint8_t> bytes) {
@@ -67,9 +92,11 @@ std::string parse(SampleFormat format, std::span<const uint8_t> bytes, bool part
       if (!starts_with(bytes, "MRSAMPL")) return "no sample file: its magic is missing";
       return parse_sample_file(bytes, partial, out);
     case SampleFormat::raw_u32:
-      return parse_raw(bytes, false, partial, out);
+      return parse_raw(bytes, 1, partial, out);
     case SampleFormat::raw_pc_lr:
-      return parse_raw(bytes, true, partial, out);
+      return parse_raw(bytes, 2, partial, out);
+    case SampleFormat::raw_callers:
+      return parse_raw(bytes, 3, partial, out);
     case SampleFormat::orbuculum:
       return parse_orbuculum(text, out);
     case SampleFormat::probe_rs:
@@ -120,6 +147,13 @@ Failure parse_samples(const std::string& path, std::span<const uint8_t> bytes,
   out->path = path;
   const SampleFormat format =
       options.format == SampleFormat::automatic ? guess(bytes) : options.format;
+  std::string plain;
+  const bool is_of_lines = format == SampleFormat::hex_text || format == SampleFormat::orbuculum ||
+                           format == SampleFormat::probe_rs || format == SampleFormat::zephyr_perf;
+  if (is_of_lines && std::find(bytes.begin(), bytes.end(), kEscape) != bytes.end()) {
+    plain = without_control_sequences({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+    bytes = {reinterpret_cast<const uint8_t*>(plain.data()), plain.size()};
+  }
   out->format = name_of(format);
   if (format != SampleFormat::trace && bytes.size() > kMaxPlainBytes) {
     return Error{Error::Kind::malformed, fmt::format("{}: more than {} MB of samples (cut it)",

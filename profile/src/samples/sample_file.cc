@@ -71,6 +71,7 @@ std::string parse_sample_file(std::span<const uint8_t> bytes, bool partial, Samp
   out->run_cycles = load_le64(&bytes[48]);
   out->handler_cycles = load_le64(&bytes[56]);
   out->events = load_le64(&bytes[64]);
+  out->overruns = load_le64(&bytes[120]);
   out->identity.kind = static_cast<IdentityKind>(kind);
   out->identity.bytes.assign(&bytes[80], &bytes[80] + identity_bytes);
 
@@ -150,6 +151,7 @@ std::vector<uint8_t> sample_file(const SampleSet& set) {
   std::copy_n(set.identity.bytes.begin(), identity_bytes, out.begin() + 80);
   link::store_le32(&out[112], link::crc32c(records.data(), records.size()));
   link::store_le32(&out[116], static_cast<uint32_t>(set.unit));
+  link::store_le64(&out[120], set.overruns);
   link::store_le32(&out[12], link::crc32c(&out[16], kSampleHeaderBytes - 16));
   out.insert(out.end(), records.begin(), records.end());
   return out;

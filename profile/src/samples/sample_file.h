@@ -13,9 +13,9 @@ inline constexpr size_t kSampleHeaderBytes = 128;
 inline constexpr size_t kMaxSamples = size_t{16} << 20;
 
 // Each returns an empty string or what is wrong and the remedy, without the file's name. `partial`:
-// a file that is cut off is accepted, with a note.
+// a file that is cut off is accepted, with a note. `words` of a record: PC, LR, exception.
 std::string parse_sample_file(std::span<const uint8_t> bytes, bool partial, SampleSet* out);
-std::string parse_raw(std::span<const uint8_t> bytes, bool with_lr, bool partial, SampleSet* out);
+std::string parse_raw(std::span<const uint8_t> bytes, size_t words, bool partial, SampleSet* out);
 std::string parse_gmon(std::span<const uint8_t> bytes, bool partial, SampleSet* out);
 std::string parse_trace(std::span<const uint8_t> bytes, SampleSet* out);
 std::string parse_hex_text(std::string_view text, SampleSet* out);

@@ -155,6 +155,22 @@ TEST(RawSamples, APartOfASampleIsACutOffFile) {
             std::string::npos);
 }
 
+TEST(RawSamples, CallersAreThreeWords) {
+  std::vector<uint8_t> bytes(36);
+  link::store_le32(&bytes[0], 0x60001234);
+  link::store_le32(&bytes[4], 0x60005679);
+  link::store_le32(&bytes[8], 0x21000081);  // a whole xPSR: bits 8..0 count
+  link::store_le32(&bytes[12], 0x60001236);
+  const SampleSet set = parsed(bytes, {SampleFormat::raw_callers, false});
+  ASSERT_EQ(set.samples.size(), 2u);
+  EXPECT_TRUE(set.has_lr && set.has_exception);
+  EXPECT_EQ(set.samples[0].lr, 0x60005679u);
+  EXPECT_EQ(set.samples[0].exception, 0x81u);
+  EXPECT_EQ(set.samples[1].pc, 0x60001236u);
+  EXPECT_NE(refused({1, 2, 3, 4}, {SampleFormat::raw_callers, false}).find("12-byte"),
+            std::string::npos);
+}
+
 TEST(HexText, OneToThreeNumbersALineAndCommentsAndAHeading) {
   const SampleSet set =
       parsed(bytes_of("pc,lr,exception\n0x60001235,0x60005679,0x0F\r\n"
@@ -230,6 +246,19 @@ TEST(ZephyrPerf, StacksAreInnermostFirstAmongShellText) {
   const std::string cut = text.substr(0, text.find("0000000060001236"));
   EXPECT_NE(refused(bytes_of(cut)).find("5 of 7 words"), std::string::npos);
   EXPECT_EQ(parsed(bytes_of(cut), {SampleFormat::automatic, true}).samples.size(), 1u);
+}
+
+// The log of a serial terminal: Zephyr's shell goes back, erases the line, colours it.
+TEST(ZephyrPerf, ControlSequencesOfATerminalAreNoText) {
+  const std::string erase = "\x1b[8D\x1b[J", colour = "\x1b[1;32m";
+  const SampleSet set = parsed(bytes_of(
+      colour + "uart:~$ \x1b[mperf printbuf\r\n" + erase + "Perf buf length 2\r\n" + erase +
+      "0000000000000001\r\n" + erase + "0000000060001234\r\n" + colour + "uart:~$ \x1b[m"));
+  EXPECT_EQ(set.format, "zephyr-perf");
+  ASSERT_EQ(set.samples.size(), 1u);
+  EXPECT_EQ(set.samples[0].pc, 0x60001234u);
+  EXPECT_EQ(parsed(bytes_of("60001234\x1b[")).samples.size(), 1u);  // cut off within one
+  EXPECT_EQ(parsed(bytes_of("60001234\x1b")).samples.size(), 1u);
 }
 
 std::vector<uint8_t> gmon_file() {

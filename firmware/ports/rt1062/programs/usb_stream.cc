@@ -5,6 +5,7 @@
 #include "firmware/ports/rt1062/console.h"
 #include "firmware/ports/rt1062/image.h"
 #include "firmware/ports/rt1062/rt1062_registers.h"
+#include "firmware/ports/rt1062/sampler/sampler_chip.h"
 #include "firmware/ports/rt1062/ticks.h"
 #include "firmware/ports/rt1062/usb/usb_serial.h"
 
@@ -67,7 +68,9 @@ void enter_boot_loader() {
 void run_program() {
   print("Millrace USB stream on i.MX RT1062\n");
   UsbSerial usb = start_usb_serial();
-  static firmware::StreamDevice device(usb.port, firmware::StreamDeviceOptions());
+  firmware::StreamDeviceOptions options;
+  options.sampler = &make_sampler(nullptr);
+  static firmware::StreamDevice device(usb.port, options);
   EventLog log(usb);
   while (true) {
     log.print_new();

@@ -6,8 +6,7 @@
 #include <cstdint>
 
 #include "firmware/port/frame_port.h"
-#include "firmware/ports/rt1062/usb/cdc_network.h"
-#include "firmware/ports/rt1062/usb/usb_queue.h"
+#include "firmware/ports/rt1062/usb/frame_queues.h"
 
 namespace millrace::rt1062 {
 
@@ -30,36 +29,20 @@ class EcmLink final : public firmware::FramePort {
   uint8_t* reserve(size_t max_bytes) override;
   void commit(size_t bytes) override;
   void flush() override;
-  const firmware::FramePortCounters& counters() const override { return counters_; }
+  const firmware::FramePortCounters& counters() const override { return queues_.counters; }
 
   // As those of NcmLink.
   bool has_work() const;
-  void revive();
+  void revive() { queues_.revive(); }
 
  private:
   bool in_session();
-  void receive_next();
-  void give_back();
   void hand_over();
 
-  UsbHardware& hardware_;
-  const CdcNetwork& function_;
-  UsbQueue& out_;
-  UsbQueue& in_;
-  uint8_t* rx_buffers_;
-  uint8_t* tx_buffers_;
-  firmware::FramePortCounters counters_;
-  uint32_t session_number_ = 0;
-  bool link_up_ = false;  // take_link_up() has not told yet
-  uint32_t packet_bytes_ = 512;
-
+  FrameQueues queues_;
   bool holds_frame_ = false;   // the last receive() has returned one
   bool skips_to_end_ = false;  // of a frame that is too long
-  uint32_t rx_backlog_ = 0;    // frames taken since there were none
-  uint32_t rx_given_back_ = 0;
-  uint32_t tx_next_ = 0;       // buffer, free running
-  uint32_t tx_in_flight_ = 0;  // buffers staged or with the controller
-  uint32_t tx_staged_ = 0;
+  uint32_t tx_staged_ = 0;     // and not handed over
 };
 
 }  // namespace millrace::rt1062

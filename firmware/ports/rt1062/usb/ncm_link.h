@@ -6,8 +6,7 @@
 #include <cstdint>
 
 #include "firmware/port/frame_port.h"
-#include "firmware/ports/rt1062/usb/cdc_network.h"
-#include "firmware/ports/rt1062/usb/usb_queue.h"
+#include "firmware/ports/rt1062/usb/frame_queues.h"
 #include "millrace/link/ntb16.h"
 
 namespace millrace::rt1062 {
@@ -33,46 +32,31 @@ class NcmLink final : public firmware::FramePort {
   uint8_t* reserve(size_t max_bytes) override;
   void commit(size_t bytes) override;
   void flush() override;
-  const firmware::FramePortCounters& counters() const override { return counters_; }
+  const firmware::FramePortCounters& counters() const override { return queues_.counters; }
 
   // receive() could return true, or something waits to be sent and now can be. For a check with
   // interrupts locked out, before a sleep.
   bool has_work() const;
   // As BulkIn::revive().
-  void revive();
+  void revive() { queues_.revive(); }
 
  private:
   bool in_session();
-  void receive_next();
   bool next_transfer();
-  void give_back();
   bool begin();
   void submit();
-  void retire_sent();
 
-  UsbHardware& hardware_;
+  FrameQueues queues_;
   const CdcNetwork& function_;
-  UsbQueue& out_;
-  UsbQueue& in_;
-  uint8_t* rx_buffers_;
-  uint8_t* tx_buffers_;
-  firmware::FramePortCounters counters_;
-  uint32_t session_number_ = 0;
-  bool link_up_ = false;  // take_link_up() has not told yet
   link::NtbLimits limits_;
-  uint32_t packet_bytes_ = 512;
 
   link::Ntb16Reader reader_;
   link::NtbSequence rx_sequence_;
   const uint8_t* rx_data_ = nullptr;  // of the NTB that is being read; nullptr: none
   uint32_t rx_frames_in_transfer_ = 0;
-  uint32_t rx_backlog_ = 0;  // transfers taken since there were none
-  uint32_t rx_given_back_ = 0;
 
   link::Ntb16Writer writer_;
   bool building_ = false;
-  uint32_t tx_next_ = 0;       // buffer, free running
-  uint32_t tx_in_flight_ = 0;  // buffers with the controller
   uint16_t tx_sequence_ = 0;
 };
 

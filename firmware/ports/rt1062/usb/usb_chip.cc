@@ -20,7 +20,16 @@ constexpr uint32_t kDetachMs = 25;
 // VBUS. As in the Teensy core.
 constexpr uint32_t kPmuReg3P0 = 15u << 8 | 6u << 4 | 1u;
 
+// Of SysTick and USB1, and what lock() masks. The upper four bits count.
+constexpr uint32_t kLockedPriority = 0x80;
+
 UsbDevice* interrupt_device;
+
+void set_priorities() {
+  SCB_SHPR3.modify(0xffu << 24, kLockedPriority << 24);  // SysTick
+  NVIC_IPR0.at(kIrqUsb1 / 4)
+      .modify(0xffu << 8 * (kIrqUsb1 % 4), kLockedPriority << 8 * (kIrqUsb1 % 4));
+}
 
 void for_each_line(Register operation, uint32_t address, size_t size) {
   if (size == 0) return;
@@ -35,6 +44,7 @@ void for_each_line(Register operation, uint32_t address, size_t size) {
 }  // namespace
 
 void UsbChip::power_up() {
+  set_priorities();
   PMU_REG_3P0.write(kPmuReg3P0);
   CCM_ANALOG_PLL_USB1_SET.write(CCM_ANALOG_PLL_USB1_EN_USB_CLKS);  // PLL3 itself is on
   CCM_CCGR6.set_bits(CCM_CCGR6_USBOH3);
@@ -76,16 +86,29 @@ void UsbChip::invalidate(void* data, size_t size) {
 
 uint32_t UsbChip::lock() {
   uint32_t state;
-  __asm__ volatile("mrs %0, primask" : "=r"(state));
-  disable_interrupts();
+  __asm__ volatile("mrs %0, basepri" : "=r"(state));
+  __asm__ volatile("msr basepri, %0" ::"r"(kLockedPriority) : "memory");
   return state;
 }
 
 void UsbChip::unlock(uint32_t state) {
-  __asm__ volatile("msr primask, %0" ::"r"(state) : "memory");
+  __asm__ volatile("msr basepri, %0" ::"r"(state) : "memory");
 }
 
-void UsbChip::sleep() { wait_for_interrupt(); }
+// An interrupt that BASEPRI masks does not end WFI, one that only PRIMASK masks does (Armv7-M
+// B1.5.19). What ended it is handled right behind, so that a sample of sleeping code is one of WFI.
+void UsbChip::sleep() {
+  __asm__ volatile(
+      "cpsid i\n\t"
+      "msr basepri, %[none]\n\t"
+      "dsb\n\t"
+      "wfi\n\t"
+      "cpsie i\n\t"
+      "isb\n\t"
+      "msr basepri, %[locked]" ::[none] "r"(0),
+      [locked] "r"(kLockedPriority)
+      : "memory");
+}
 
 void route_usb_interrupt(UsbDevice& device) {
   interrupt_device = &device;

@@ -18,6 +18,7 @@ class UsbChip final : public UsbHardware {
   uint32_t bus_address(const volatile void* place) override;
   void clean(const void* data, size_t size) override;
   void invalidate(void* data, size_t size) override;
+  // By BASEPRI: the sampler, at priority 0, goes on.
   uint32_t lock() override;
   void unlock(uint32_t state) override;
   void sleep() override;

@@ -3,28 +3,13 @@
 // No crash and no hang; what is received is what was sent, from the last loss of the link on; and a
 // host that enumerates the device at the end finds it in order.
 #include <cstdint>
-#include <cstdlib>
 
+#include "firmware/ports/rt1062/usb/testing/usb_fuzzing.h"
 #include "firmware/ports/rt1062/usb/testing/usb_rig.h"
 
 namespace {
 
 using namespace millrace::rt1062;  // NOLINT: a fuzz target
-
-void require(bool condition) {
-  if (!condition) std::abort();
-}
-
-class Input {
- public:
-  Input(const uint8_t* data, size_t size) : data_(data), end_(data + size) {}
-  bool empty() const { return data_ == end_; }
-  uint8_t byte() { return empty() ? uint8_t{0} : *data_++; }
-
- private:
-  const uint8_t* data_;
-  const uint8_t* end_;
-};
 
 // Both directions carry UsbRig::pattern(), counted on over losses.
 class Traffic {
@@ -71,38 +56,19 @@ class Traffic {
   uint32_t read_ = 0;
 };
 
-void request(UsbRig& rig, Input& input) {
-  static constexpr uint8_t kTypes[] = {0x00, 0x01, 0x02, 0x21, 0x80, 0x81, 0x82, 0xa1};
-  const uint8_t kind = input.byte();
-  const uint8_t type = kind < 0xf0 ? kTypes[kind % 8] : input.byte();
-  const uint8_t code = input.byte();
-  const auto value = static_cast<uint16_t>(input.byte() | input.byte() << 8);
-  const uint8_t index = input.byte();
-  const uint8_t length = input.byte();
-  rig.send_setup(type, code, value, index, length);
-}
-
-void step(UsbRig& rig, Traffic& traffic, Input& input) {
+void step(UsbRig& rig, Traffic& traffic, FuzzInput& input) {
   Bytes packet;
   const uint8_t operation = input.byte();
+  if (fuzz_bus(rig, input, operation % 16)) return;
   switch (operation % 16) {
     case 0:
     case 1:
-      return request(rig, input);
+      return fuzz_request(rig, input, true);
     case 2:
       rig.chip.in(0, &packet);
       return;
     case 3:
       rig.chip.out(0, UsbRig::pattern(input.byte() % 65u));
-      return;
-    case 4:
-      rig.chip.bus_reset(input.byte() % 4 != 0);
-      return;
-    case 5:
-      rig.chip.suspend(input.byte() % 2 != 0);
-      return;
-    case 6:
-      rig.control_out(0x00, 9, 1, 0);
       return;
     case 7:
       rig.control_out(0x21, 0x22, input.byte(), 0);
@@ -134,7 +100,7 @@ void step(UsbRig& rig, Traffic& traffic, Input& input) {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   UsbRig rig;
   require(rig.device_is_added);
-  Input input(data, size);
+  FuzzInput input(data, size);
   const uint8_t pace = input.byte();
   rig.chip.prime_accesses = pace % 8;
   rig.chip.close_accesses = pace / 8 % 8;
@@ -142,9 +108,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   Traffic traffic(rig);
   for (int steps = 0; steps < 1000 && !input.empty(); ++steps) step(rig, traffic, input);
 
-  rig.chip.bus_reset(true);
-  require(rig.control_out(0x00, 5, 3, 0) == Handshake::ack);
-  require(rig.control_out(0x00, 9, 1, 0) == Handshake::ack);
+  require_enumeration(rig);
   require(rig.control_in(0x80, 8, 0, 0, 1) == Bytes{1});
   traffic.keep_step();
   traffic.write(1000);

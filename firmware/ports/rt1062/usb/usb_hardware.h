@@ -131,7 +131,8 @@ class UsbHardware {
   // Between them no interrupt handler runs. Nest by giving unlock() what lock() returned.
   virtual uint32_t lock() = 0;
   virtual void unlock(uint32_t state) = 0;
-  // Until an interrupt is pending, at once if one is. Called between lock() and unlock().
+  // Until an interrupt is pending, at once if one is. Called between lock() and unlock(), and only
+  // if no other lock is held: handlers may run within.
   virtual void sleep() = 0;
 
  protected:

@@ -3,11 +3,11 @@
 // resets, NTBs, frames and calls of the main loop, in any order. No crash, no hang, nothing read or
 // written outside; and a host that enumerates the device at the end gets its echoes over both.
 #include <cstdint>
-#include <cstdlib>
 
 #include "firmware/app/echo/echo_stack.h"
 #include "firmware/app/echo/fake_frame_port.h"
 #include "firmware/ports/rt1062/usb/testing/network_rig.h"
+#include "firmware/ports/rt1062/usb/testing/usb_fuzzing.h"
 
 namespace {
 
@@ -15,27 +15,6 @@ using namespace millrace::rt1062;  // NOLINT: a fuzz target
 namespace firmware = millrace::firmware;
 namespace link = millrace::link;
 using Bytes = std::vector<uint8_t>;
-
-void require(bool condition) {
-  if (!condition) std::abort();
-}
-
-class Input {
- public:
-  Input(const uint8_t* data, size_t size) : data_(data), end_(data + size) {}
-  bool empty() const { return data_ == end_; }
-  uint8_t byte() { return empty() ? uint8_t{0} : *data_++; }
-  Bytes bytes(size_t size) {
-    size = std::min<size_t>(size, static_cast<size_t>(end_ - data_));
-    Bytes out(data_, data_ + size);
-    data_ += size;
-    return out;
-  }
-
- private:
-  const uint8_t* data_;
-  const uint8_t* end_;
-};
 
 firmware::NetworkConfig config() {
   firmware::NetworkConfig c;
@@ -70,18 +49,8 @@ struct Device : NetworkRig {
   }
 };
 
-void request(Device& device, Input& input) {
-  static constexpr uint8_t kTypes[] = {0x00, 0x01, 0x02, 0x21, 0x80, 0x81, 0x82, 0xa1};
-  const uint8_t kind = input.byte();
-  const uint8_t code = input.byte();
-  const auto value = static_cast<uint16_t>(input.byte() | input.byte() << 8);
-  const uint8_t index = input.byte();
-  const uint8_t length = input.byte();
-  device.send_setup(kTypes[kind % 8], code, value, index, length);
-}
-
 // A good NTB with so many echoes in it, then one byte of it changed if there is anything to change.
-void send_block(Device& device, Input& input) {
+void send_block(Device& device, FuzzInput& input) {
   const size_t count = input.byte() % 8, size = input.byte();
   Bytes block = block_of(std::vector<Bytes>(count, echo_request(size)), input.byte());
   const size_t at = input.byte() * 8u + input.byte() % 8;
@@ -89,27 +58,19 @@ void send_block(Device& device, Input& input) {
   device.send(5, block, NcmLink::kNtbBytes);
 }
 
-void step(Device& device, Input& input) {
+void step(Device& device, FuzzInput& input) {
   Bytes packet;
   const uint8_t operation = input.byte();
+  if (fuzz_bus(device, input, operation % 16)) return;
   switch (operation % 16) {
     case 0:
     case 1:
-      return request(device, input);
+      return fuzz_request(device, input, false);
     case 2:
       device.chip.in(0, &packet);
       return;
     case 3:
       device.chip.out(0, input.bytes(input.byte() % 65u));
-      return;
-    case 4:
-      device.chip.bus_reset(input.byte() % 4 != 0);
-      return;
-    case 5:
-      device.chip.suspend(input.byte() % 2 != 0);
-      return;
-    case 6:
-      device.control_out(0x00, 9, 1, 0);
       return;
     case 7:
       device.select(operation / 16 % 4, input.byte() % 3);
@@ -154,10 +115,8 @@ std::vector<Bytes> drain(Device& device, uint32_t endpoint, size_t limit) {
 }
 
 void require_echoes(Device& device) {
-  device.chip.bus_reset(true);
   device.packet_bytes = 512;
-  require(device.control_out(0x00, 5, 3, 0) == Handshake::ack);
-  require(device.control_out(0x00, 9, 1, 0) == Handshake::ack);
+  require_enumeration(device);
   require(device.select(1, 1) == Handshake::ack && device.select(3, 1) == Handshake::ack);
   device.rest();
   drain(device, 6, NcmLink::kNtbBytes);  // the announcements
@@ -181,7 +140,7 @@ void require_echoes(Device& device) {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   Device device;
   require(device.added);
-  Input input(data, size);
+  FuzzInput input(data, size);
   const uint8_t pace = input.byte();
   device.chip.prime_accesses = pace % 8;
   device.chip.close_accesses = pace / 8 % 8;

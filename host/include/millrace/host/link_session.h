@@ -85,6 +85,11 @@ struct LinkStatistics {
   double min_rtt_us = 0;
   double longest_silence_us = 0;  // between two frames of the device: the longest stall bridged
   double longest_reconnect_us = 0;
+  // What may be under way on stream 0, as agreed: the smaller of what both ends have memory for.
+  uint32_t window_in_frames = 0;
+  uint32_t window_in_bytes = 0;
+  uint32_t window_out_frames = 0;
+  uint32_t window_out_bytes = 0;
 };
 
 class LinkSession {

@@ -7,6 +7,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include "network_interface.h"
+
 namespace millrace::udp {
 namespace {
 
@@ -105,6 +107,49 @@ TEST_F(NetworkDoctor, SettingsOfTheMachine) {
   EXPECT_EQ(report->findings[0].remedy, "sudo sysctl -w net.core.rmem_max=4194304");
   EXPECT_THAT(report->findings[1].remedy, HasSubstr("ping_group_range"));
   EXPECT_THAT(report->findings[2].sentence, HasSubstr("firewall"));
+}
+
+TEST_F(NetworkDoctor, EveryUsualDriverIsKnownAndToldItsDatagramsATransfer) {
+  for (const char* driver : {"cdc_ncm", "cdc_ether", "cdc_eem", "rndis_host", "r8152"}) {
+    const fs::path link = root_ / "sys/devices/usb1/1-2/1-2:1.0/driver";
+    fs::remove(link);
+    fs::create_symlink(root_ / "sys/drivers" / driver, link);
+    const NetworkDevice d = only("usb:1209:0001");
+    EXPECT_EQ(d.driver, driver);
+    const std::string name = driver;
+    if (name == "cdc_ncm" || name == "cdc_ether") {
+      EXPECT_THAT(d.findings, IsEmpty()) << driver;
+      continue;
+    }
+    ASSERT_EQ(d.findings.size(), 1u) << driver;
+    EXPECT_FALSE(d.findings[0].is_blocking);
+    EXPECT_THAT(d.findings[0].sentence,
+                HasSubstr(name == "r8152" ? "none of the usual" : "one datagram into a transfer"));
+  }
+}
+
+TEST_F(NetworkDoctor, DropsOfAnInterfaceAreSummedAndNoneAreThereOfOthers) {
+  write(net_ / "statistics/rx_dropped", "5");
+  write(net_ / "statistics/rx_missed_errors", "20");
+  write(net_ / "statistics/rx_fifo_errors", "100");
+  write(net_ / "statistics/tx_dropped", "3");
+  write(net_ / "statistics/tx_errors", "4");
+  const HostDrops drops = interface_drops("usb0", facts_.sys);
+  EXPECT_EQ(drops.interface_rx, 125u);
+  EXPECT_EQ(drops.interface_tx, 7u);
+  EXPECT_EQ(interface_drops("usb9", facts_.sys).interface_rx, 0u);
+  EXPECT_EQ(interface_drops("", facts_.sys).interface_tx, 0u);
+}
+
+TEST_F(NetworkDoctor, AnAddressThatNobodyHasIsKnownByArp) {
+  write(root_ / "proc/net/arp",
+        "IP address       HW type     Flags       HW address            Mask     Device\n"
+        "192.168.7.1      0x1         0x2         06:e9:e5:00:00:01     *        usb0\n"
+        "192.168.7.9      0x1         0x0         00:00:00:00:00:00     *        usb0");
+  EXPECT_TRUE(is_nobody("192.168.7.9", facts_.proc));
+  EXPECT_FALSE(is_nobody("192.168.7.1", facts_.proc));
+  EXPECT_FALSE(is_nobody("192.168.7.2", facts_.proc));
+  EXPECT_FALSE(is_nobody("192.168.7.9", "/nowhere"));
 }
 
 TEST_F(NetworkDoctor, WhatIsNotThereIsSaid) {

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <fstream>
 #include <memory>
+#include <sstream>
 
 namespace millrace::udp {
 
@@ -81,9 +82,20 @@ bool is_on_link(const sockaddr_storage& target) {
           }).empty();
 }
 
-HostDrops interface_drops(const std::string& name) {
+// IP address, HW type, flags (0x0: incomplete), ...: proc(5).
+bool is_nobody(const std::string& address, const std::string& proc) {
+  std::ifstream file(proc + "/net/arp");
+  for (std::string line; std::getline(file, line);) {
+    std::istringstream words(line);
+    std::string ip, type, flags;
+    if (words >> ip >> type >> flags && ip == address) return flags == "0x0";
+  }
+  return false;
+}
+
+HostDrops interface_drops(const std::string& name, const std::string& sys) {
   if (name.empty()) return {};
-  const std::string folder = "/sys/class/net/" + name + "/statistics/";
+  const std::string folder = sys + "/class/net/" + name + "/statistics/";
   const auto read = [&folder](const char* counter) { return number_in(folder + counter); };
   return {0, read("rx_dropped") + read("rx_missed_errors") + read("rx_fifo_errors"),
           read("tx_dropped") + read("tx_errors")};

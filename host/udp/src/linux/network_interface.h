@@ -19,6 +19,8 @@ uint64_t number_in(const std::string& path);
 std::string interface_of(const sockaddr_storage& local);
 // The target is in a network of one of our interfaces, or is ourselves: no router on the way.
 bool is_on_link(const sockaddr_storage& target);
-HostDrops interface_drops(const std::string& name);
+// The kernel has asked by ARP who has this IPv4 address, and nobody has answered.
+bool is_nobody(const std::string& address, const std::string& proc = "/proc");
+HostDrops interface_drops(const std::string& name, const std::string& sys = "/sys");
 
 }  // namespace millrace::udp

@@ -11,6 +11,7 @@
 #include <arpa/inet.h>
 #include <fmt/core.h>
 #include <linux/errqueue.h>
+#include <linux/sock_diag.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/udp.h>
@@ -117,6 +118,7 @@ class SocketPort final : public DatagramPort {
     if (::connect(fd_, target_.get(), target_.size) != 0) return unreachable(errno);
     if (Status fits = check_mtu(); !fits) return fits;
     is_segmented_ = !options_.allow_fragments;
+    learn_to_wake();
     return options_.probe_ms == 0 ? Status() : probe();
   }
 
@@ -165,11 +167,19 @@ class SocketPort final : public DatagramPort {
 
   HostDrops host_drops() override {
     HostDrops drops = interface_drops(info_.interface);
+    // SO_RXQ_OVFL tells with a datagram how many were lost before it: of the last ones only this
+    // knows (Linux 4.12).
+    std::array<uint32_t, SK_MEMINFO_VARS> memory{};
+    socklen_t size = sizeof memory;
+    const bool is_known = ::getsockopt(fd_, SOL_SOCKET, SO_MEMINFO, memory.data(), &size) == 0 &&
+                          size > SK_MEMINFO_DROPS * sizeof memory[0];
+    if (is_known) overflow_ = std::max<uint64_t>(overflow_, memory[SK_MEMINFO_DROPS]);
     drops.socket_overflow = overflow_;
     return drops;
   }
 
-  std::vector<uint8_t> ask(uint16_t port, std::span<const uint8_t> request) override {
+  std::vector<uint8_t> ask(uint16_t port, std::span<const uint8_t> request,
+                           int64_t patience_ns) override {
     Address to = target_;
     // The port is at the same place in both families.
     reinterpret_cast<sockaddr_in*>(&to.storage)->sin_port = htons(port);
@@ -178,7 +188,7 @@ class SocketPort final : public DatagramPort {
     std::vector<uint8_t> answer(2048);
     ssize_t got = -1;
     if (::connect(fd, to.get(), to.size) == 0) {
-      for (int attempt = 0; attempt < 2 && got < 0; ++attempt) {
+      for (int64_t waited = 0; waited < patience_ns && got < 0; waited += kAskMs * 1'000'000) {
         if (::send(fd, request.data(), request.size(), 0) < 0) break;
         pollfd ready{fd, POLLIN, 0};
         if (::poll(&ready, 1, kAskMs) > 0) {
@@ -221,6 +231,25 @@ class SocketPort final : public DatagramPort {
                         denied ? " (a firewall, or a broadcast address?)" : "")};
   }
 
+  // It has echoed, and then this.
+  Error gone(int number) const {
+    switch (number) {
+      case ECONNREFUSED:
+        return {ErrorCode::gone,
+                fmt::format("{}: went away: refused, what echoed there has ended (start it again)",
+                            where())};
+      case ENETUNREACH:
+      case ENETDOWN:
+      case ENODEV:
+      case EHOSTUNREACH:
+        return {ErrorCode::gone,
+                fmt::format("{}: went away: {} (unplugged, or its interface was set down?)",
+                            where(), std::strerror(number))};
+      default:
+        return failure("send", number);
+    }
+  }
+
   Error unreachable(int number) const {
     switch (number) {
       case ECONNREFUSED:
@@ -244,15 +273,29 @@ class SocketPort final : public DatagramPort {
                 fmt::format("{}: {} bytes are more than the way takes in one piece "
                             "(--allow-fragments)",
                             where(), options_.bytes)};
+      case EINVAL:
+        if (is_link_local()) {
+          return {ErrorCode::usage,
+                  fmt::format("{}: an address of a link needs its interface, such as fe80::1%usb0",
+                              where())};
+        }
+        return {ErrorCode::not_found,
+                fmt::format("{}: a route refuses it (see `ip route get {}`)", where(), numeric_)};
       default:
         return failure("send", number);
     }
   }
 
+  bool is_link_local() const {
+    if (!target_.is_v6()) return false;
+    const auto* v6 = reinterpret_cast<const sockaddr_in6*>(&target_.storage);
+    return IN6_IS_ADDR_LINKLOCAL(&v6->sin6_addr) && v6->sin6_scope_id == 0;
+  }
+
   void note(int number) {
     if (number == EINTR || number == EAGAIN) return;
     const std::lock_guard lock(mutex_);
-    if (!trouble_) trouble_ = unreachable(number);
+    if (!trouble_) trouble_ = has_answered_ ? gone(number) : unreachable(number);
   }
 
   // As few large ones; the kernel cuts them. How many of the first `count` left so.
@@ -297,7 +340,10 @@ class SocketPort final : public DatagramPort {
   void set_options() {
     const int on = 1;
     const int asked = static_cast<int>(options_.receive_buffer);
-    ::setsockopt(fd_, SOL_SOCKET, SO_RCVBUF, &asked, sizeof asked);
+    // The first needs CAP_NET_ADMIN, and then has no limit.
+    if (::setsockopt(fd_, SOL_SOCKET, SO_RCVBUFFORCE, &asked, sizeof asked) != 0) {
+      ::setsockopt(fd_, SOL_SOCKET, SO_RCVBUF, &asked, sizeof asked);
+    }
     int granted = 0;
     socklen_t size = sizeof granted;
     ::getsockopt(fd_, SOL_SOCKET, SO_RCVBUF, &granted, &size);
@@ -357,13 +403,19 @@ class SocketPort final : public DatagramPort {
         });
       }
       if (const std::optional<Error> error = trouble()) return *error;
+      has_answered_ = is_answered;
       if (is_answered) return Status();
     }
-    return Error{ErrorCode::not_found,
-                 fmt::format("{}: no echo within {} ms{} (does it answer pings? is a firewall in "
-                             "between?)",
-                             where(), options_.probe_ms,
-                             info_.description.empty() ? "" : "; it is " + info_.description)};
+    return Error{
+        ErrorCode::not_found,
+        is_nobody(numeric_)
+            ? fmt::format("{}: nobody there answers ARP (is the device on, the address its "
+                          "own?)",
+                          where())
+            : fmt::format("{}: no echo within {} ms{} (does it answer pings? is a firewall "
+                          "in between?)",
+                          where(), options_.probe_ms,
+                          info_.description.empty() ? "" : "; it is " + info_.description)};
   }
 
   void read_errors() {
@@ -434,6 +486,7 @@ class SocketPort final : public DatagramPort {
   alignas(cmsghdr) std::array<std::array<uint8_t, kControl>, kBatch> control_{};
   uint64_t overflow_ = 0;
   bool is_segmented_ = true;
+  bool has_answered_ = false;  // the probe
   std::mutex mutex_;
   std::optional<Error> trouble_;
 };

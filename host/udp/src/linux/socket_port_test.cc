@@ -93,6 +93,25 @@ TEST(SocketPort, ReceiveBufferIsReported) {
   EXPECT_TRUE((*port)->info().has_kernel_stamps);
 }
 
+TEST(SocketPort, RepliesThatNobodyReadAreTheHostsLoss) {
+  Server server;
+  SocketOptions options = server.options(1000);
+  options.receive_buffer = 4096;
+  auto port = open_socket_port(options);
+  ASSERT_TRUE(port);
+  EXPECT_EQ((*port)->host_drops().socket_overflow, 0u);
+  const std::vector<uint8_t> bytes(1000);
+  const std::span<const uint8_t> one(bytes);
+  uint64_t sent = 0;
+  while (sent < 200) sent += (*port)->send({&one, 1});
+  while (server.counts().replied < sent + 1) std::this_thread::yield();
+  uint64_t received = 0, got = 0;
+  while ((got = (*port)->receive(0, [](const Arrival&) {})) != 0) received += got;
+  EXPECT_GT(received, 0u);
+  EXPECT_LT(received, sent);
+  EXPECT_EQ((*port)->host_drops().socket_overflow, sent - received);
+}
+
 TEST(SocketPort, APortWhereNobodyListensIsRefused) {
   SocketOptions options;
   {

@@ -50,7 +50,18 @@ void FakeEchoPort::request(std::span<const uint8_t> bytes) {
     ++drops_.socket_overflow;
     return;
   }
+  if (is_nth(replies_, fake_.interface_drop_every)) {
+    ++drops_.interface_rx;
+    return;
+  }
   if (is_nth(replies_, fake_.duplicate_every)) under_way_.emplace(arrival + 1, reply);
+  if (fake_.replies_at_once > 1) {
+    held_.push_back(std::move(reply));
+    if (held_.size() < fake_.replies_at_once) return;
+    for (std::vector<uint8_t>& each : held_) under_way_.emplace(arrival, std::move(each));
+    held_.clear();
+    return;
+  }
   under_way_.emplace(arrival, std::move(reply));
 }
 
@@ -72,7 +83,8 @@ size_t FakeEchoPort::receive(int64_t deadline_ns, const std::function<void(const
   return count;
 }
 
-std::vector<uint8_t> FakeEchoPort::ask(uint16_t port, std::span<const uint8_t> request) {
+std::vector<uint8_t> FakeEchoPort::ask(uint16_t port, std::span<const uint8_t> request,
+                                       int64_t /*patience_ns*/) {
   uint32_t tag = 0;
   if (!fake_.has_counters || port != link::kEchoCountersPort) return {};
   if (!link::decode_counters_request(request.data(), request.size(), &tag)) return {};

@@ -18,12 +18,13 @@ struct FakeEcho {
   size_t queue = 64;                                  // requests that wait; further ones are lost
   int64_t drop_cost_ns = 0;                           // that a lost request costs as well
   int64_t band_gap_low_ns = 0, band_gap_high_ns = 0;  // one in ten is lost at such a distance
+  size_t replies_at_once = 1;                         // none leaves before so many are done
   int64_t tick_ns = 0;  // a reply leaves 1, 2, 3, 1, ... ticks after its request came
   uint64_t duplicate_every = 0, alter_every = 0, swap_every = 0, lose_every = 0;
   int64_t deaf_until_ns = 0;  // loses everything before
   // The host.
   int64_t send_ns = 0;  // that a datagram costs the caller
-  uint64_t refuse_every = 0, overflow_every = 0;
+  uint64_t refuse_every = 0, overflow_every = 0, interface_drop_every = 0;
   int64_t stall_ns = 0, stall_every_ns = 0;  // the caller sleeps so long
   int64_t dies_at_ns = 0;
   bool has_counters = false;
@@ -39,7 +40,8 @@ class FakeEchoPort final : public DatagramPort, private host::Clock {
   std::optional<host::Error> trouble() override;
   HostDrops host_drops() override { return drops_; }
   PingCount ping(uint32_t count) override { return {count, count, {}}; }
-  std::vector<uint8_t> ask(uint16_t port, std::span<const uint8_t> request) override;
+  std::vector<uint8_t> ask(uint16_t port, std::span<const uint8_t> request,
+                           int64_t patience_ns) override;
   std::optional<TransferCounts> transfers() override { return transfers_; }
   const PortInfo& info() const override { return info_; }
 
@@ -60,6 +62,7 @@ class FakeEchoPort final : public DatagramPort, private host::Clock {
   int64_t last_request_ns_ = 0, busy_until_ns_ = 0;
   std::deque<int64_t> ends_;  // of those in the queue
   std::multimap<int64_t, std::vector<uint8_t>> under_way_;
+  std::vector<std::vector<uint8_t>> held_;
 };
 
 }  // namespace millrace::udp::testing

@@ -23,6 +23,8 @@ enum class MessageType : uint8_t {
   get_counters = 6,
   stop = 7,
   end = 8,
+  sampler_request = 9,  // spec/sampler_control.md
+  sampler_reply = 10,
 };
 
 enum class [[nodiscard]] ParseStatus : uint8_t{
@@ -50,6 +52,7 @@ inline constexpr uint8_t kCanStreamOut = 1;
 inline constexpr uint8_t kCanWindow = 2;
 inline constexpr uint8_t kCanDiscard = 4;
 inline constexpr uint8_t kCanCountDuringRun = 8;
+inline constexpr uint8_t kHasSampler = 16;
 
 struct Hello {
   static constexpr size_t kBytes = 92;

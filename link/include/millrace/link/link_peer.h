@@ -39,6 +39,7 @@ enum class LinkFailure : uint8_t {
   other_version,       // see other_version_min(), other_version_max()
   frame_limit,         // the device's frames are larger than we take
   lost_before_resume,  // the device no longer has what we did not get yet
+  bad_answer,          // another session than was asked for, or a place that never was
 };
 
 struct LinkOptions {

@@ -127,6 +127,10 @@ class StreamSender {
   bool waits() const;
   bool fits(uint32_t peer_max_payload) const;
 
+  // The receiver can expect frame `sequence` next: all before it were sent, and it was not
+  // released.
+  bool was_sent(uint32_t sequence) const { return sequence - first_ <= ever_sent_ - first_; }
+
   uint32_t first_sequence() const { return first_; }
   uint64_t first_offset() const;
   uint32_t next_sequence() const { return next_; }

@@ -104,6 +104,7 @@ struct Profile {
   uint64_t idle = 0;     // waiting for an interrupt
   uint64_t outside = 0;  // in no section of the ELF
   uint64_t lost = 0;
+  uint64_t overruns = 0;  // samples not taken: interrupts were locked out
   uint64_t stall = 0;
   uint32_t core_khz = 0, interval_cycles = 0;
   uint64_t events = 0;

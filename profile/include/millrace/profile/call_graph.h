@@ -46,4 +46,7 @@ class CallGraph {
 // Where a veneer leads: the function, or kNone.
 uint32_t veneer_target(const ElfIndex& index, uint32_t veneer);
 
+// Addresses and other constants that a function's instructions make, each once, ascending.
+std::vector<uint32_t> constants_made(const ElfIndex& index, uint32_t function);
+
 }  // namespace millrace::profile

@@ -61,6 +61,7 @@ struct SampleSet {
   uint32_t interval_cycles = 0;  // mean distance of two samples; 0: unknown
   uint32_t jitter_permille = 0;  // the distance is uniform in mean +- this
   uint64_t lost = 0;             // samples that found the buffer full
+  uint64_t overruns = 0;         // samples not taken: interrupts were locked out
   uint64_t run_cycles = 0;       // from start to stop; 0: unknown
   uint64_t handler_cycles = 0;   // spent in the sampler, all samples together; 0: unknown
   uint64_t events = 0;           // of the workload within the run; 0: unknown
@@ -76,6 +77,7 @@ enum class SampleFormat {
   sample_file,
   raw_u32,      // little-endian PCs
   raw_pc_lr,    // little-endian PC, LR pairs
+  raw_callers,  // little-endian PC, LR, exception number: a sampler's buffer of mode callers
   hex_text,     // PC [LR [exception]] in hex, one a line; gdb's x/ output
   orbuculum,    // the hardware event channel of orbfifo, orbtop's JSON
   probe_rs,     // the table of `probe-rs profile`

@@ -50,3 +50,6 @@ int echo_counters_serve_one(int socket, struct echo_counts* const* counts, size_
 
 // Serves until nothing can be received for a second.
 int echo_serve(int socket, struct echo_counts* counts);
+
+// Of main.c: replies so far, on both ports; wraps.
+uint32_t echo_replies(void);

@@ -46,6 +46,11 @@ K_THREAD_DEFINE(echo_7, STACK_BYTES, serve_port, (void*)ECHO_PORT, &counts_7, NU
 K_THREAD_DEFINE(echo_counters, STACK_BYTES, serve_counters, NULL, NULL, NULL, COUNTERS_PRIORITY, 0,
                 0);
 
+// What the sampler counts as events: replies, since start.
+uint32_t echo_replies(void) {
+  return counts_4242.values[ECHO_REPLIES] + counts_7.values[ECHO_REPLIES];
+}
+
 static int give_address(struct net_if* interface) {
   struct in_addr address, mask;
   if (zsock_inet_pton(AF_INET, CONFIG_ECHO_ADDRESS, &address) != 1 ||

@@ -22,4 +22,5 @@ int k_sem_take(struct k_sem* sem, k_timeout_t timeout);
 int64_t k_uptime_ticks(void);
 uint64_t k_ticks_to_us_floor64(uint64_t ticks);
 uint32_t k_cycle_get_32(void);
+int sys_clock_hw_cycles_per_sec(void);
 }

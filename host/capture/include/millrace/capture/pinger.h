@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sends ICMP echo requests, without root: over a datagram socket of ICMP.
+// Sends ICMP echo requests: over a datagram socket of ICMP, without root, or over a raw one.
 #pragma once
 
 #include <atomic>

@@ -63,8 +63,10 @@ class DatagramPort {
   virtual std::optional<host::Error> trouble() = 0;
   virtual HostDrops host_drops() = 0;
   virtual PingCount ping(uint32_t count) = 0;
-  // One request to another port of the target: its answer, or nothing if there is none in time.
-  virtual std::vector<uint8_t> ask(uint16_t /*port*/, std::span<const uint8_t> /*request*/) {
+  // One request to another port of the target, repeated where it may be lost: its answer, or
+  // nothing if there is none within `patience_ns`.
+  virtual std::vector<uint8_t> ask(uint16_t /*port*/, std::span<const uint8_t> /*request*/,
+                                   int64_t /*patience_ns*/) {
     return {};
   }
   virtual std::optional<TransferCounts> transfers() { return std::nullopt; }

@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/core.h>
+
+#include <cstring>
+#include <memory>
+
+#include "cli/commands.h"
+#include "cli/exit_code.h"
+#include "cli/output_file.h"
+#include "cli/outputs.h"
+#include "cli/place_report.h"
+#include "cli/print.h"
+#include "cli/profile_options.h"
+#include "cli/result_json.h"
+#include "cli/values.h"
+#include "millrace/placement/build_input.h"
+#include "millrace/placement/evict.h"
+#include "millrace/placement/place.h"
+
+namespace millrace::cli {
+
+using host::Error;
+using host::ErrorCode;
+using host::Status;
+using placement::Eviction;
+using placement::Placement;
+
+namespace {
+
+constexpr uint64_t kMaxBudget = uint64_t{1} << 30;
+
+// The files that `place` can write besides the usual ones.
+enum Output : size_t {
+  kList,
+  kGnuLd,
+  kZephyrCmake,
+  kZephyrSnippet,
+  kAttributes,
+  kOrderLld,
+  kOrderGnu,
+  kOutputs
+};
+struct OutputInfo {
+  const char* option;
+  const char* help;
+};
+constexpr OutputInfo kInfos[kOutputs] = {
+    {"--list", "Write the list (spec/placement_list.md); - is stdout"},
+    {"--gnu-ld", "Write it as a fragment of a GNU ld script"},
+    {"--zephyr-cmake", "Write it as zephyr_code_relocate() calls (Zephyr 4.1 and later)"},
+    {"--zephyr-snippet", "Write it for zephyr_linker_sources(ITCM_SECTION) (4.3 and later)"},
+    {"--attributes", "Write which source lines need FASTRUN, with --evict FLASHMEM"},
+    {"--order-lld", "Write the best order of what stays, for lld --symbol-ordering-file"},
+    {"--order-gnu", "Write the same as patterns for a GNU ld script"},
+};
+
+struct Options {
+  OutputOptions outputs;
+  ProgramOptions program;
+  std::string samples, drift;
+  std::string files[kOutputs];
+  profile::ReadOptions read;
+  placement::PlaceOptions place;
+  uint64_t evict_bytes = 0;
+  bool evicts = false;
+  size_t top = 20;
+};
+
+Status check(const Options& options) {
+  Status status = check_outputs(options.outputs);
+  size_t on_stdout = options.outputs.json == "-" || options.outputs.csv == "-" ? 1 : 0;
+  for (size_t i = 0; i < kOutputs && status; ++i) {
+    const std::string& path = options.files[i];
+    if (path.empty()) continue;
+    if (path == "-" && ++on_stdout > 1) {
+      return Error{ErrorCode::usage,
+                   "only one output can go to stdout (name files for the others)"};
+    }
+    for (size_t k = 0; k < i; ++k) {
+      if (path != "-" && !options.files[k].empty() && same_output(path, options.files[k])) {
+        return Error{ErrorCode::usage, "write " + path + ": each output needs a file of its own"};
+      }
+    }
+    if (path != "-") status = check_output(path);
+  }
+  if (!status) return status;
+  const int jobs = (options.place.budget > 0 ? 1 : 0) + (options.evicts ? 1 : 0) +
+                   (options.drift.empty() ? 0 : 1);
+  if (jobs != 1) {
+    return Error{
+        ErrorCode::usage,
+        "give one of --budget BYTES, --evict BYTES and --drift LIST (millrace place --help "
+        "has examples)"};
+  }
+  if (options.drift.empty() && options.samples.empty()) {
+    return Error{ErrorCode::usage,
+                 "SAMPLES is missing: what is worth moving is told by where the time goes (see "
+                 "millrace profile --help)"};
+  }
+  return {};
+}
+
+bool takes_stdout(const Options& options) {
+  if (options.outputs.json == "-" || options.outputs.csv == "-") return true;
+  for (const std::string& path : options.files) {
+    if (path == "-") return true;
+  }
+  return false;
+}
+
+Status write_files(const Options& options, const std::string (&texts)[kOutputs]) {
+  for (size_t i = 0; i < kOutputs; ++i) {
+    if (options.files[i].empty()) continue;
+    const Status status = write_output(options.files[i], texts[i]);
+    if (!status) return status;
+  }
+  return {};
+}
+
+int run_drift(const Options& options, LoadedProgram* program, const Invocation& invocation) {
+  placement::PlacementList list;
+  const profile::Failure failure = placement::read_list(options.drift, &list);
+  if (failure) return fail(to_error(*failure));
+  const std::vector<placement::Match> matches = match_list(list, &program->index);
+  write_text(takes_stdout(options) ? stderr : stdout,
+             drift_report(list, matches, program->index, options.top));
+  Json document = result_document("place", invocation);
+  add_drift_json(&document, list, matches, program->index);
+  const Status written = write_outputs(options.outputs, document);
+  if (!written) return fail_output(written.error());
+  for (const placement::Match& match : matches) {
+    if (is_drift(match.state)) return kFailed;
+  }
+  return kOk;
+}
+
+int run_evict(const Options& options, LoadedProgram* program, const profile::SampleSet& samples,
+              const Invocation& invocation) {
+  placement::EvictOptions evict;
+  evict.bytes = options.evict_bytes;
+  evict.region = options.place.region;
+  evict.never = options.place.never;
+  evict.profile = options.place.profile;
+  Eviction eviction;
+  const profile::Failure failure =
+      placement::evict(&program->index, samples, program->target, evict, &eviction);
+  if (failure) return fail(to_error(*failure));
+  write_text(takes_stdout(options) ? stderr : stdout, evict_report(eviction, options.top));
+  Json document = result_document("place", invocation);
+  add_evict_json(&document, eviction);
+  std::string texts[kOutputs];
+  texts[kList] = list_text(eviction.list, evict_head(eviction));
+  texts[kGnuLd] = gnu_ld_fragment(eviction.list);
+  texts[kZephyrCmake] = zephyr_cmake(eviction.list, &program->index, eviction.to);
+  texts[kZephyrSnippet] = zephyr_snippet(eviction.list);
+  texts[kAttributes] = attribute_list(eviction.list, &program->index, "FLASHMEM");
+  Status written = write_outputs(options.outputs, document, evict_csv(eviction));
+  if (written) written = write_files(options, texts);
+  if (!written) return fail_output(written.error());
+  return eviction.is_enough ? kOk : kFailed;
+}
+
+int run_place(const Options& options, LoadedProgram* program, const profile::SampleSet& samples,
+              std::span<const uint8_t> trace, const Invocation& invocation) {
+  Placement placed;
+  const profile::Failure failure =
+      placement::place(&program->index, samples, trace, program->target, options.place, &placed);
+  if (failure) return fail(to_error(*failure));
+  write_text(takes_stdout(options) ? stderr : stdout, place_report(placed, options.top));
+  Json document = result_document("place", invocation);
+  add_place_json(&document, placed);
+  std::string texts[kOutputs];
+  texts[kList] = list_text(placed.list, list_head(placed));
+  texts[kGnuLd] = gnu_ld_fragment(placed.list);
+  texts[kZephyrCmake] = zephyr_cmake(placed.list, &program->index, placed.region);
+  texts[kZephyrSnippet] = zephyr_snippet(placed.list);
+  texts[kAttributes] = attribute_list(placed.list, &program->index, "FASTRUN");
+  texts[kOrderLld] = symbol_order_file(placed.flash_order);
+  texts[kOrderGnu] = gnu_ld_order(placed.flash_order);
+  Status written = write_outputs(options.outputs, document, place_csv(placed));
+  if (written) written = write_files(options, texts);
+  if (!written) return fail_output(written.error());
+  return kOk;
+}
+
+int run(const Options& options, const Invocation& invocation) {
+  const Status usable = check(options);
+  if (!usable) return fail_output(usable.error());
+  LoadedProgram program;
+  const Status status = load_program(options.program, &program);
+  if (!status) return fail(status.error());
+  if (!options.drift.empty()) return run_drift(options, &program, invocation);
+  std::vector<uint8_t> bytes;
+  profile::SampleSet samples;
+  profile::Failure failure =
+      profile::read_file(options.samples, profile::kMaxSampleFileBytes, &bytes);
+  if (!failure) failure = profile::parse_samples(options.samples, bytes, options.read, &samples);
+  if (failure) return fail(to_error(*failure));
+  const bool is_trace = samples.format == name_of(profile::SampleFormat::trace);
+  if (options.evicts) return run_evict(options, &program, samples, invocation);
+  return run_place(options, &program, samples,
+                   is_trace ? std::span<const uint8_t>(bytes) : std::span<const uint8_t>(),
+                   invocation);
+}
+
+ValueParser line_into(std::vector<std::string>* list) {
+  return [list](const std::string& text) {
+    if (text.empty()) return Status(Error{ErrorCode::usage, "must not be empty"});
+    list->push_back(text);
+    return Status();
+  };
+}
+
+ValueParser evict_into(Options* options) {
+  return [options](const std::string& text) {
+    options->evicts = true;
+    if (text == "bank") return Status();
+    return number_into(&options->evict_bytes, Scale::bytes, 1, kMaxBudget)(text);
+  };
+}
+
+void add_constraints(Command& command, const std::shared_ptr<Options>& options) {
+  command.text("--region", "NAME", "Fast memory of the target (its first one for code)",
+               ValueKind::text, &options->place.region);
+  command.choice("--granularity", "What moves as one piece", {"function", "file", "library"},
+                 [options](const std::string& name) {
+                   options->place.granularity = name == "file" ? placement::Granularity::file
+                                                : name == "library"
+                                                    ? placement::Granularity::library
+                                                    : placement::Granularity::function;
+                 });
+  command.option("--pin", "ENTRY", "Move this whatever it is worth; a line of a list; repeats",
+                 ValueKind::text, line_into(&options->place.pin), Repeats::yes);
+  command.option("--never", "ENTRY", "Leave this where it is; a line of a list; repeats",
+                 ValueKind::text, line_into(&options->place.never), Repeats::yes);
+  command.flag("--pin-interrupts", "Move interrupt handlers and what they call directly",
+               &options->place.pin_interrupts);
+  command.text("--copy-end", "FUNCTION", "The first function that runs behind the copies to RAM",
+               ValueKind::text, &options->place.boot.copy_end);
+  command.option("--min-samples", "N", "Samples that a function needs to be believed (5)",
+                 ValueKind::text,
+                 number_into(&options->place.min_samples, Scale::count, 1, 1'000'000));
+}
+
+}  // namespace
+
+void add_place(Command parent, const Program& program) {
+  const auto options = std::make_shared<Options>();
+  Command command = parent.add_command(
+      "place", "What to move to fast memory, and the build input that moves it",
+      "Examples:\n"
+      "  millrace place firmware.elf run.samples --budget 32K --map firmware.map --list fast.txt\n"
+      "  millrace place zephyr.elf run.samples --budget 48K --zephyr-cmake itcm.cmake\n"
+      "  millrace place firmware.elf run.trace --budget 16K --granularity library\n"
+      "  millrace place sketch.elf run.samples --evict bank --attributes flashmem.txt\n"
+      "  millrace place new.elf --drift fast.txt\n"
+      "BYTES with K and M are powers of 1,024. A trace (millrace board run --trace) gives exact\n"
+      "stalls, samples estimates. Exit code 1 if --drift finds entries that no longer mean what\n"
+      "they did, or --evict cannot win that much back.");
+  add_program_options(command, &options->program);
+  command.positional("SAMPLES", "Samples, or a trace of the virtual board", ValueKind::file, false,
+                     &options->samples);
+  command.option("--budget", "BYTES", "Fast memory that may be used", ValueKind::text,
+                 number_into(&options->place.budget, Scale::bytes, 1, kMaxBudget));
+  command.option("--evict", "BYTES",
+                 "Instead: what to push out of fast memory to win this back; bank: a whole bank",
+                 ValueKind::text, evict_into(options.get()));
+  command.text("--drift", "LIST", "Instead: which entries of this list no longer match ELF",
+               ValueKind::file, &options->drift);
+  add_constraints(command, options);
+  command.choice(
+      "--format", "What SAMPLES is; told from its content", profile::format_names(),
+      [options](const std::string& name) { profile::format_of(name, &options->read.format); });
+  command.option("--events", "N", "Events of the workload in the run, for cycles an event",
+                 ValueKind::text,
+                 number_into(&options->place.profile.events, Scale::count, 1, UINT64_MAX / 2));
+  command.option("--idle", "FUNCTION", "Count this function as idle; several times for several",
+                 ValueKind::text, line_into(&options->place.profile.idle_functions), Repeats::yes);
+  command.option("--top", "N", "Rows of each table (20)", ValueKind::text,
+                 number_into(&options->top, Scale::count, 1, 1'000'000));
+  command.flag("--partial", "Take what is there of a file that is cut off",
+               &options->read.accept_partial);
+  command.flag("--force", "Take samples that do not belong to ELF",
+               &options->place.profile.accept_mismatch);
+  for (size_t i = 0; i < kOutputs; ++i) {
+    command.text(kInfos[i].option, "FILE", kInfos[i].help, ValueKind::file, &options->files[i]);
+  }
+  add_json_option(command, &options->outputs);
+  command.text("--csv", "FILE", "Write every candidate as CSV; - is stdout", ValueKind::file,
+               &options->outputs.csv);
+  command.action([options, &program] { return run(*options, program.invocation); });
+}
+
+}  // namespace millrace::cli

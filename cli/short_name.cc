@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/short_name.h"
+
+#include <string_view>
+
+#include "cli/table.h"
+
+namespace millrace::cli {
+namespace {
+
+// Not inside a character of UTF-8.
+bool is_start(const std::string& text, size_t at) {
+  return at >= text.size() || (static_cast<unsigned char>(text[at]) & 0xC0u) != 0x80;
+}
+
+}  // namespace
+
+std::string cut_middle(const std::string& text, size_t width) {
+  if (columns_of(text) <= width || width < 5) return text;
+  size_t first = (width - 2) * 3 / 5;
+  size_t last = text.size() - (width - 2 - first);
+  while (first > 0 && !is_start(text, first)) --first;
+  while (last < text.size() && !is_start(text, last)) ++last;
+  return text.substr(0, first) + ".." + text.substr(last);
+}
+
+std::string cut_path(const std::string& text, size_t width) {
+  if (columns_of(text) <= width) return text;
+  const std::string cut = text.substr(text.size() - (width - 2));
+  const size_t slash = cut.find('/');
+  return ".." + (slash == std::string::npos ? cut : cut.substr(slash));
+}
+
+std::string short_name(std::string name, size_t width) {
+  static constexpr std::string_view kAnonymous = "(anonymous namespace)::";
+  for (size_t at = name.find(kAnonymous); at != std::string::npos; at = name.find(kAnonymous)) {
+    name.erase(at, kAnonymous.size());
+  }
+  const size_t bracket = name.find('(');
+  const size_t suffix = name.find(" [");
+  const std::string end = suffix == std::string::npos ? "" : name.substr(suffix);
+  const bool is_operator = name.find("operator(") != std::string::npos;
+  if (bracket != std::string::npos && bracket > 0 && !is_operator) name.resize(bracket);
+  if (suffix == std::string::npos || suffix > name.size()) name += end;
+  return cut_middle(name, width);
+}
+
+}  // namespace millrace::cli

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// The inverse of place(): which code to push out of fast memory so that room comes back, for
+// programs whose linker script puts all code there (Teensyduino).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "millrace/placement/place.h"
+
+namespace millrace::placement {
+
+struct EvictOptions {
+  uint64_t bytes = 0;              // to win back; 0: what gives a bank back (FlexRAM)
+  std::string region;              // empty: the target's first fast region for code
+  std::vector<std::string> never;  // lines of a list: stay in fast memory
+  profile::ProfileOptions profile;
+};
+
+struct Evicted {
+  uint32_t unit = 0;
+  std::string name;  // readable
+  std::string library, file;
+  uint32_t line = 0;
+  uint32_t bytes = 0;
+  uint64_t weight = 0;
+  uint32_t lines = 0;  // cache lines executed
+  Entry entry;
+};
+
+struct Eviction {
+  std::string region, to;  // memories
+  uint64_t wanted = 0;     // bytes
+  uint64_t bytes = 0;      // that go, with alignment; at least `wanted` if is_enough
+  bool is_enough = false;
+  uint64_t weight = 0;     // of what goes: it will run from flash
+  double share = 0;        // of the busy weight
+  bool fits_cache = true;  // the lines that were executed of what goes fit the cache
+  bool is_proved = false;  // no other choice of at least as many bytes has less weight
+  uint32_t banks_before = 0, banks_after = 0;  // of the region; 0: no banks
+  uint32_t bank_bytes = 0;
+  std::vector<Evicted> evicted;      // fewest first: largest
+  uint64_t kept_for_interrupts = 0;  // functions that were left out because handlers call them
+  PlacementList list;
+  profile::Profile profile;
+  std::vector<std::string> notes;
+};
+
+// Functions without a sample go first, the largest ones, so that few need an attribute; then those
+// that cost least. Handlers of the vector table, what they call, and sections that the source put
+// there on purpose (.fastrun) stay. Failures as of place().
+Failure evict(ElfIndex* index, const profile::SampleSet& samples, const profile::Target& target,
+              const EvictOptions& options, Eviction* out);
+
+}  // namespace millrace::placement

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// The parts of check(); each adds one result, or two.
+#pragma once
+
+#include <set>
+#include <unordered_map>
+
+#include "millrace/placement/check.h"
+#include "millrace/profile/call_graph.h"
+
+namespace millrace::placement {
+
+class Checker {
+ public:
+  Checker(ElfIndex* index, const profile::Target& target, const CheckOptions& options,
+          CheckReport* out)
+      : index_(*index), target_(target), options_(options), out_(*out) {}
+  Failure run();
+
+ private:
+  Failure choose_region();
+  void landed();
+  void drift(const std::vector<Match>& matches);
+  void extra();
+  void budget();
+  void veneers();
+  void calls_out();
+  void constants();
+  void overlaps();
+  Failure boot();
+
+  // In the region, not only in any fast one.
+  bool is_placed(uint32_t address) const;
+  bool is_placed_function(uint32_t function) const {
+    return is_placed(index_.functions()[function].start);
+  }
+  std::string place_of(uint32_t address) const;  // "flash at 0x60001234"
+  std::string name(uint32_t function) const;     // readable, for a sentence
+  double share(uint32_t function) const;
+  bool is_hot(uint32_t function) const { return share(function) >= options_.hot_share; }
+  void finish(CheckResult result);
+  uint64_t bytes_in_region(const ElfIndex& index) const;
+
+  ElfIndex& index_;
+  const profile::Target& target_;
+  const CheckOptions& options_;
+  CheckReport& out_;
+  const profile::TargetRegion* region_ = nullptr;  // null: the target has no fast memory
+  profile::CallGraph graph_;
+  std::unordered_map<uint32_t, double> shares_;
+  std::set<uint32_t> wanted_;  // functions that the list means
+};
+
+}  // namespace millrace::placement

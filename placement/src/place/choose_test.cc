@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+// The chooser against every possible selection, by its own model.
+#include "place/choose.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+
+namespace millrace::placement {
+namespace {
+
+using profile::TargetCache;
+
+// Random functions of one to five lines each, in a cache of 4 sets.
+class Case {
+ public:
+  Case(uint32_t seed, size_t count) {
+    std::mt19937 random(seed);
+    uint32_t at = 0x60000000;
+    for (size_t i = 0; i < count; ++i) {
+      Unit unit;
+      unit.address = at;
+      unit.size = 16 + 4 * static_cast<uint32_t>(random() % 36);
+      unit.name = std::string(1 + i, 'f');
+      work.units.units.push_back(unit);
+      UnitUse use;
+      Candidate candidate;
+      candidate.units = {static_cast<uint32_t>(i)};
+      candidate.bytes = unit.size;
+      for (uint32_t pc = at; pc < at + unit.size; pc = (pc / 32 + 1) * 32) {
+        const auto stall = static_cast<double>(random() % 100);
+        work.input.spots.push_back({pc, static_cast<uint32_t>(i), stall, stall + 10});
+        work.input.stall += stall;
+        use.stall += stall;
+        use.weight += static_cast<uint64_t>(stall) + random() % 60;
+      }
+      candidate.stall = use.stall;
+      candidate.weight = use.weight;
+      work.input.by_unit.push_back(use);
+      work.candidates.push_back(candidate);
+      work.candidate_of.push_back(static_cast<uint32_t>(i));
+      at += (unit.size + 3) / 4 * 4;
+    }
+    work.index = &index;
+    work.model = std::make_unique<FetchModel>(work.units, index, TargetCache{32, 4, 2}, work.input);
+  }
+  double optimum(uint64_t budget) const {
+    const size_t count = work.candidates.size();
+    double best = work.stall(Chosen(count));
+    for (uint32_t mask = 1; mask < 1u << count; ++mask) {
+      Chosen chosen(count);
+      for (size_t i = 0; i < count; ++i) chosen[i] = (mask >> i & 1) != 0;
+      if (work.bytes(chosen) <= budget) best = std::min(best, work.stall(chosen));
+    }
+    return best;
+  }
+  ElfIndex index;
+  Workspace work;
+};
+
+TEST(ChooseBest, IsNeverWorseThanDensityAndCloseToTheOptimum) {
+  double ours = 0, densest = 0, best = 0, nothing = 0;
+  for (uint32_t seed = 1; seed <= 20; ++seed) {
+    const Case one(seed, 11);
+    const Chosen may(11, true);
+    const Chosen pinned(11, false);
+    for (const uint64_t budget : {150u, 300u, 500u}) {
+      const Choice choice = choose_best(one.work, may, pinned, budget);
+      const Choice density = choose_by_density(one.work, may, pinned, budget);
+      EXPECT_LE(one.work.total(choice.chosen), budget);
+      EXPECT_LE(choice.stall, density.stall * (1 + 1e-9)) << "seed " << seed;
+      const double optimum = one.optimum(budget);
+      EXPECT_GE(choice.stall, optimum * (1 - 1e-9));
+      ours += choice.stall;
+      densest += density.stall;
+      best += optimum;
+      nothing += one.work.stall(pinned);
+    }
+  }
+  // Of what the optimum saves, all together.
+  EXPECT_GT((nothing - ours) / (nothing - best), 0.99);
+  EXPECT_GT(nothing - ours, nothing - densest);
+}
+
+TEST(MissShare, SolvesItsEquationAndIsZeroForWhatFits) {
+  EXPECT_EQ(miss_share(1, 2), 0);
+  EXPECT_EQ(miss_share(2, 2), 0);
+  EXPECT_EQ(miss_share(4, 4), 0);
+  EXPECT_NEAR(miss_share(2, 1), 1, 1e-9);
+  // 1 - 0.5^(0.5 * 2) = 0.5.
+  EXPECT_NEAR(miss_share(3, 2), 0.5, 1e-6);
+  for (const double lines : {3.5, 4.0, 6.0, 9.0}) {
+    const double m = miss_share(lines, 2);
+    EXPECT_NEAR(m, 1 - std::pow(0.5, m * (lines - 1)), 1e-6);
+  }
+  EXPECT_GT(miss_share(5, 2), miss_share(4, 2));
+}
+
+TEST(FetchModel, AloneInItsSetsNothingIsSavedTogetherMuchIs) {
+  // Three lines of one set of a 2-way cache: each misses half of the time; with one gone, none.
+  Units units;
+  FetchInput input;
+  const ElfIndex index;
+  for (uint32_t i = 0; i < 4; ++i) {
+    Unit unit;
+    unit.address = 0x60000000 + i * 128 + (i == 3 ? 32 : 0);  // 4 sets: the fourth alone in set 1
+    unit.size = 32;
+    units.units.push_back(unit);
+    input.spots.push_back({unit.address, i, i == 3 ? 0.0 : 100.0, 110});
+  }
+  input.stall = 300;
+  const FetchModel model(units, index, TargetCache{32, 4, 2}, input);
+  EXPECT_NEAR(model.stall({false, false, false, false}), 300, 1e-6);
+  EXPECT_NEAR(model.stall({true, false, false, false}), 0, 1e-6);
+  const std::vector<double> marginal = model.marginal({false, false, false, false});
+  EXPECT_NEAR(marginal[0], 300, 1e-6);  // its own 100 and the 200 of the others
+  EXPECT_NEAR(marginal[3], 0, 1e-6);
+  EXPECT_NEAR(model.pressure(0), 3, 1e-9);
+  EXPECT_EQ(model.lines(0), 1u);
+}
+
+}  // namespace
+}  // namespace millrace::placement

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// A trace as what the model runs: visits of blocks with the time that they take by themselves, and
+// how long misses were waited for.
+#pragma once
+
+#include <array>
+#include <span>
+#include <vector>
+
+#include "millrace/placement/predict.h"
+#include "millrace/profile/trace_reader.h"
+
+namespace millrace::placement {
+
+// How long a fetch waits, by what the memory did before: a serial flash that reads ahead has the
+// next line half there, and is still busy with the last one when the next miss comes soon.
+class MissCost {
+ public:
+  void add(int64_t line_distance, uint64_t gap_cycles, double stall);
+  void finish();  // before of()
+  double of(int64_t line_distance, uint64_t gap_cycles) const;
+  double mean() const { return mean_; }
+
+ private:
+  static constexpr size_t kClasses = 3, kBuckets = 64;
+  static constexpr uint64_t kBucketCycles = 32;
+  struct Bucket {
+    double sum = 0, count = 0;
+  };
+  static size_t class_of(int64_t line_distance);
+
+  std::array<std::array<Bucket, kBuckets>, kClasses> buckets_{};
+  std::array<std::array<double, kBuckets>, kClasses> cost_{};
+  double mean_ = 0;
+};
+
+struct Visit {
+  uint32_t block = 0;
+  float compute = 0;  // cycles until the next one, without fetches and sleep
+};
+
+struct DataMiss {
+  uint32_t line = 0;  // address
+  uint64_t stall = 0;
+};
+
+struct Recording {
+  std::vector<profile::TraceBlock> blocks;
+  std::vector<Visit> visits;
+  uint64_t busy = 0, misses = 0;  // cycles, number
+  double fetch = 0;               // of busy, waiting for instructions
+  uint64_t events = 0;
+  std::vector<DataMiss> data;  // loads from cached memory that missed, by line
+  MissCost cost;
+  bool is_partial = false;
+  uint32_t core_khz = 0;
+};
+
+inline constexpr size_t kMaxVisits = size_t{12} << 20;
+
+// `event`: address of the function that begins one; kNone: the whole trace.
+Failure read_recording(const std::string& path, std::span<const uint8_t> trace, uint32_t event,
+                       Recording* out);
+
+}  // namespace millrace::placement
