@@ -84,7 +84,18 @@ udp_echoes() {
 }
 udp_echoes
 
+# The whole loop: which code should stand in fast memory, what that would give, what it gives.
+placement() {
+  echo
+  echo "The same firmware tuned (docs/placement.md): a trace of it in flash says what to move to 32 KB of"
+  echo "ITCM; it is rebuilt with that list, checked and measured. Cycles are core cycles an echo:"
+  echo
+  "$millrace" tune board:build/arm --budget 32K --work out/demo-tune --json out/demo-tune.json
+}
+placement
+
 echo
 echo "Results (spec/result.md): out/demo.json, demo-damaged.json, demo-raw.json, demo-link.json,"
-echo "demo-board-*.json, demo-usb-*.json, demo-turnaround.json, demo-udp-*.json"
+echo "demo-board-*.json, demo-usb-*.json, demo-turnaround.json, demo-udp-*.json,"
+echo "demo-tune.json"
 echo "With a board: $millrace ports, then $millrace serial bench PORT (docs/cli.md)"

@@ -108,7 +108,7 @@ int run(const Options& options, const Invocation& invocation) {
           whole(stock.rate_per_s), whole(best.rate_per_s), best.rate_per_s / stock.rate_per_s,
           best.list, best.image);
     if (best.check.worst() >= CheckStatus::failed) {
-      write_text(file, fmt::format("\n{}", check_report(best.check, 10)));
+      print(file, "\n{}", check_report(best.check, 10));
     }
   }
   Json document = result_document("tune", invocation);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "millrace/placement/units.h"
+#include "millrace/profile/call_graph.h"
 #include "millrace/profile/target.h"
 
 namespace millrace::placement {
@@ -14,7 +15,7 @@ class Layout {
  public:
   // `moved`: by unit.
   Layout(const ElfIndex& index, const profile::Target& target, const Units& units,
-         const std::vector<bool>& moved);
+         const std::vector<bool>& moved, const profile::CallGraph& graph);
 
   // Of an address of the program as it is; `unit` is that of the address, or kNone.
   uint32_t place(uint32_t address, uint32_t unit) const {

@@ -232,8 +232,9 @@ Failure predict(ElfIndex* index, const profile::Target& target, std::span<const 
   }
   const Units units = find_units(*index);
   const std::vector<bool> moved = moved_units(index, target, list, units, &out->notes);
-  const Layout as_it_is(*index, target, units, std::vector<bool>(units.units.size()));
-  const Layout as_listed(*index, target, units, moved);
+  const profile::CallGraph graph = profile::CallGraph::build(*index);
+  const Layout as_it_is(*index, target, units, std::vector<bool>(units.units.size()), graph);
+  const Layout as_listed(*index, target, units, moved, graph);
   const Model stock(*index, target, units, recording, as_it_is);
   const Model placed(*index, target, units, recording, as_listed);
   out->lines_before = stock.lines();

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+// Programs linked in the test, with what a list can go wrong by.
+#include "millrace/placement/check.h"
+
+#include "testing/toolchain.h"
+
+namespace millrace::placement {
+namespace {
+
+using profile::ElfIndex;
+using profile::testing::Toolchain;
+
+// ITCM at 0x20, code in flash. %FAST%: what goes to ITCM.
+const char* const kScript =
+    "MEMORY { ITCM : ORIGIN = 0x20, LENGTH = 128K  DTCM : ORIGIN = 0x20000000, LENGTH = 128K\n"
+    " FLASH : ORIGIN = 0x60000000, LENGTH = 1M }\n"
+    "ENTRY(Reset_Handler)\nSECTIONS {\n"
+    " .itcm : { itcm_start = .; %FAST% . = ALIGN(4); itcm_end = .; } > ITCM AT > FLASH\n"
+    " itcm_load = LOADADDR(.itcm);\n"
+    " .text : { *(.text .text.*) } > FLASH\n"
+    " .rodata : { *(.rodata .rodata.*) } > FLASH\n"
+    " .data : { *(.data .data.*) } > DTCM AT > FLASH\n"
+    " .bss (NOLOAD) : { *(.bss .bss.* COMMON) } > DTCM\n"
+    " /DISCARD/ : { *(.ARM.exidx*) *(.ARM.extab*) } }\n";
+
+const char* const kSource = R"(
+#include <stddef.h>
+#include <stdint.h>
+extern uint32_t itcm_start, itcm_end, itcm_load;
+int main(void);
+volatile int value = 1;
+static const int table[64] = {3, 1, 4, 1, 5, 9, 2, 6};
+__attribute__((noinline)) void* memcpy(void* to, const void* from, size_t n) {
+  char* t = to; const char* f = from;
+  while (n--) { *t++ = *f++; __asm__ volatile("" ::: "memory"); }
+  return to;
+}
+__attribute__((noinline)) void cold(void) { value -= 1; }
+__attribute__((noinline)) void hot(void) { value += table[value & 63]; cold(); }
+__attribute__((noinline)) void warm(void) { value ^= 5; }
+void Reset_Handler(void) {
+  memcpy(&itcm_start, &itcm_load, (char*)&itcm_end - (char*)&itcm_start);
+  main();
+}
+int main(void) { for (;;) { hot(); warm(); } }
+)";
+
+CheckOptions with_budget(uint64_t bytes) {
+  CheckOptions options;
+  options.budget = bytes;
+  return options;
+}
+
+class Check : public ::testing::Test {
+ protected:
+  void build(const std::string& fast, const std::string& name = "out.elf") {
+    tools_.write("a.c", kSource);
+    tools_.compile("a.c", std::string(Toolchain::kFlags) + "-fno-tree-loop-distribute-patterns");
+    std::string script = kScript;
+    script.replace(script.find("%FAST%"), 6, fast);
+    tools_.write("check.ld", script);
+    tools_.run(
+        "arm-none-eabi-gcc -mcpu=cortex-m7 -mthumb -nostdlib -Wl,--no-warn-rwx-segments "
+        "-T check.ld a.o -o " +
+        name);
+    ASSERT_FALSE(ElfIndex::read(tools_.path(name), {}, &index_));
+  }
+  void check(const std::string& list, CheckOptions options = {}) {
+    ASSERT_FALSE(parse_list("hot.list", list, &list_));
+    options.list = &list_;
+    profile::Target target;
+    ASSERT_FALSE(profile::find_target("teensy41", index_, &target));
+    const Failure failure = placement::check(&index_, target, options, &report_);
+    ASSERT_FALSE(failure) << failure->message;
+  }
+  const CheckResult& result(const std::string& name) const {
+    for (const CheckResult& one : report_.checks) {
+      if (one.name == name) return one;
+    }
+    ADD_FAILURE() << "no check " << name;
+    return report_.checks[0];
+  }
+  CheckStatus status(const std::string& name) const { return result(name).status; }
+  std::string text(const std::string& name) const {
+    return result(name).findings.empty() ? "" : result(name).findings[0].text;
+  }
+
+  Toolchain tools_;
+  ElfIndex index_;
+  PlacementList list_;
+  CheckReport report_;
+};
+
+TEST_F(Check, ListThatLandedPasses) {
+  build("*(.text.hot .text.warm)");
+  check("hot\nwarm\n", with_budget(256));
+  EXPECT_LE(report_.worst(), CheckStatus::passed);
+  EXPECT_EQ(report_.fast.region, "ITCM");
+  // Whatever the functions take, the parts are the whole.
+  const FastUse& use = report_.fast;
+  EXPECT_EQ(use.functions + use.veneers + use.data + use.padding, use.bytes);
+  EXPECT_EQ(use.veneers, 8u);  // hot() calls cold(): ldr.w pc, [pc] and its word
+}
+
+TEST_F(Check, FunctionThatStayedInFlashFails) {
+  build("*(.text.hot)");
+  check("hot\nwarm\n");
+  EXPECT_EQ(status("landed"), CheckStatus::failed);
+  EXPECT_NE(text("landed").find("warm is in flash at 0x6"), std::string::npos);
+  EXPECT_EQ(status("extra"), CheckStatus::passed);
+}
+
+TEST_F(Check, FunctionThatNobodyAskedForFails) {
+  build("*(.text.hot .text.warm .text.cold)");
+  check("hot\n");
+  EXPECT_EQ(status("extra"), CheckStatus::failed);
+  EXPECT_EQ(result("extra").findings.size(), 2u);
+  CheckOptions options;
+  options.allow = {"warm", "cold"};
+  check("hot\n", options);
+  EXPECT_EQ(status("extra"), CheckStatus::passed);
+}
+
+TEST_F(Check, WhatStoodThereBeforeMayStay) {
+  build("*(.text.warm)", "before.elf");
+  ElfIndex before;
+  ASSERT_FALSE(ElfIndex::read(tools_.path("before.elf"), {}, &before));
+  build("*(.text.hot .text.warm)");
+  CheckOptions options;
+  options.before = &before;
+  check("hot\n", options);
+  EXPECT_EQ(status("extra"), CheckStatus::passed);
+  EXPECT_GT(report_.fast.before, 0u);
+}
+
+TEST_F(Check, NamesThatAreGoneAreDrift) {
+  build("*(.text.hot)");
+  check("hot\nwarn\n");
+  EXPECT_EQ(status("drift"), CheckStatus::failed);
+  EXPECT_NE(text("drift").find("warn"), std::string::npos);
+  EXPECT_NE(text("drift").find("warm"), std::string::npos);  // the nearest
+  CheckOptions options;
+  options.allow_missing = true;
+  check("hot\nwarn\n", options);
+  EXPECT_EQ(status("drift"), CheckStatus::warned);
+}
+
+TEST_F(Check, BytesBeyondTheBudgetFail) {
+  build("*(.text.hot .text.warm)");
+  check("hot\nwarm\n", with_budget(32));
+  EXPECT_EQ(status("budget"), CheckStatus::failed);
+  EXPECT_NE(text("budget").find("more than the budget of 32"), std::string::npos);
+}
+
+TEST_F(Check, MemcpyOfTheCopyMustNotBeCopied) {
+  build("*(.text.hot .text.memcpy)");
+  check("hot\nmemcpy\n");
+  EXPECT_EQ(status("landed"), CheckStatus::passed);
+  EXPECT_EQ(status("boot"), CheckStatus::failed);
+  EXPECT_NE(text("boot").find("memcpy runs before it is copied, with .itcm: Reset_Handler -> "
+                              "memcpy (by a veneer)"),
+            std::string::npos);
+}
+
+TEST_F(Check, CallsAndConstantsInFlashAreTold) {
+  build("*(.text.hot)");
+  check("hot\n");
+  EXPECT_NE(text("calls out").find("cold in flash"), std::string::npos);
+  EXPECT_NE(text("constants").find("hot uses constants in flash"), std::string::npos);
+  ASSERT_EQ(result("veneers").findings.size(), 2u);  // main -> hot, hot -> cold
+}
+
+TEST_F(Check, HotVeneersAndCallsAreWarnings) {
+  build("*(.text.hot)");
+  profile::SampleSet samples;
+  for (const char* name : {"hot", "cold", "main"}) {
+    profile::Sample sample;
+    sample.pc = index_.functions()[index_.function_named(name)].start;
+    sample.weight = 100;
+    samples.samples.push_back(sample);
+  }
+  profile::Target target;
+  ASSERT_FALSE(profile::find_target("teensy41", index_, &target));
+  profile::Profile profile;
+  ASSERT_FALSE(profile::attribute(&index_, samples, target, {}, &profile));
+  CheckOptions options;
+  options.profile = &profile;
+  check("hot\n", options);
+  EXPECT_EQ(status("veneers"), CheckStatus::warned);
+  EXPECT_EQ(status("calls out"), CheckStatus::warned);
+  EXPECT_NEAR(result("calls out").findings[0].share, 1.0 / 3, 0.01);
+}
+
+TEST_F(Check, SectionsOnTopOfEachOtherFail) {
+  build("*(.text.hot)");
+  tools_.run("arm-none-eabi-objcopy --change-section-vma .data=0x30 out.elf");
+  ASSERT_FALSE(ElfIndex::read(tools_.path("out.elf"), {}, &index_));
+  check("hot\n");
+  EXPECT_EQ(status("overlaps"), CheckStatus::failed);
+}
+
+TEST_F(Check, RegionsAndBudgetsThatCannotBeAreUsageErrors) {
+  build("*(.text.hot)");
+  profile::Target target;
+  ASSERT_FALSE(profile::find_target("teensy41", index_, &target));
+  const auto message = [&](const CheckOptions& options) {
+    const Failure failure = placement::check(&index_, target, options, &report_);
+    EXPECT_TRUE(failure && failure->kind == Error::Kind::usage);
+    return failure ? failure->message : "";
+  };
+  CheckOptions in_attic;
+  in_attic.region = "flash";
+  EXPECT_NE(message(in_attic).find("no fast memory of target teensy41"), std::string::npos);
+  EXPECT_NE(message(with_budget(uint64_t{1} << 21)).find("more than the"), std::string::npos);
+}
+
+TEST_F(Check, StrippedProgramsAreCheckedBySections) {
+  build("*(.text.hot)");
+  tools_.run("arm-none-eabi-strip out.elf");
+  ASSERT_FALSE(ElfIndex::read(tools_.path("out.elf"), {}, &index_));
+  check("hot\n");
+  EXPECT_EQ(status("landed"), CheckStatus::passed);  // nothing there is in the wrong place
+  EXPECT_EQ(status("drift"), CheckStatus::failed);
+  EXPECT_FALSE(report_.notes.empty());
+}
+
+}  // namespace
+}  // namespace millrace::placement
