@@ -2,6 +2,7 @@
 """`place` on the programs of the RT1062: a choice, its build inputs linked, drift, bad input."""
 import json
 import pathlib
+import re
 import shutil
 import subprocess
 
@@ -44,7 +45,8 @@ with e2e.temporary_folder() as folder:
     assert "boot_with_stack" not in listed
     assert (folder / "order-lld").read_text().count("\n") > 20
     # The load is compiled without -g: its source file is not known, and that is said.
-    assert "load_hot_0Emm: no source file; in a linker snippet *(.text." in (folder / "zephyr-cmake").read_text()
+    unknown = r"load_hot_\d+Emm: no source file; in a linker snippet \*\(\.text\."
+    assert re.search(unknown, (folder / "zephyr-cmake").read_text())
 
     # The same list through the firmware's own build input takes exactly these functions.
     script = (folder / "take.ld")
