@@ -410,7 +410,7 @@ class SocketPort final : public DatagramPort {
     return Error{
         ErrorCode::not_found,
         is_nobody(numeric_)
-            ? fmt::format("{}: nobody there answers ARP (is the device on, the address its "
+            ? fmt::format("{}: nobody answers ARP (is the device on, the address its "
                           "own?)",
                           where())
             : fmt::format("{}: no echo within {} ms{} (does it answer pings? is a firewall "
