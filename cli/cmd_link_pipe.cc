@@ -12,6 +12,7 @@
 #include "cli/link_report.h"
 #include "cli/pc_endpoint.h"
 #include "cli/print.h"
+#include "cli/standard_files.h"
 #include "cli/standard_input.h"
 #include "cli/values.h"
 
@@ -102,6 +103,7 @@ int run(const Options& options) {
   settings.stop = &interrupted();
   Result<std::unique_ptr<LinkSession>> session = LinkSession::open(**endpoint, settings);
   if (!session) return fail(session.error());
+  make_stdout_binary();
   const Status status = carry(**session, options.link.port);
   const host::LinkStatistics s = (*session)->statistics();
   (*session)->close(true);

@@ -10,6 +10,7 @@
 #include "cli/link_transfer.h"
 #include "cli/pc_endpoint.h"
 #include "cli/print.h"
+#include "cli/standard_files.h"
 #include "cli/terminal.h"
 #include "cli/values.h"
 
@@ -170,6 +171,7 @@ int receive(const LinkTransfer& options, const Invocation& invocation) {
   Result<std::unique_ptr<host::Endpoint>> endpoint =
       host::make_endpoint(options.link.port, endpoint_schemes());
   if (!endpoint) return fail(endpoint.error());
+  if (to_stdout) make_stdout_binary();
   // What is in the file stays until there is a session to put in its place.
   File file =
       to_stdout ? File(stdout, [](std::FILE*) { return 0; }) : open_file(options.file, "ab");

@@ -44,7 +44,6 @@ Error file_error(const std::string& what, const std::string& path) {
     case EROFS:
       return {ErrorCode::usage, start + "permission denied (choose a file you may use)"};
     case ENOSPC:
-    case EDQUOT:
     case EFBIG:
       return {ErrorCode::no_space, start + "no space left (free some, then go on with --resume)"};
     default:

@@ -12,4 +12,7 @@ void occupy_standard_files();
 // disk is, and no signal that ends the program.
 void make_file_limits_errors();
 
+// Bytes written to stdout from now on stay as they are; Windows else makes two of each line end.
+void make_stdout_binary();
+
 }  // namespace millrace::cli

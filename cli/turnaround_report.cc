@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "cli/histogram_text.h"
 #include "cli/print.h"
 #include "cli/table.h"
 #include "cli/values.h"
@@ -23,8 +24,6 @@ namespace {
 
 constexpr size_t kWidth = 100;
 constexpr size_t kKeyWidth = 15;
-constexpr size_t kHistogramRows = 16;
-constexpr size_t kBarWidth = 50;
 constexpr uint64_t kPairsForHistogram = 8;
 constexpr size_t kTablesShown = 8;
 
@@ -130,42 +129,10 @@ std::string turnaround_table(const CaptureAnalysis& a) {
   return table.empty() ? "" : "end of OUT to end of IN, us\n" + table.text();
 }
 
-// 1, 2 or 5 times a power of ten of microseconds, at least `ns`.
-int64_t round_span(int64_t ns) {
-  for (const int64_t span : {1000, 2000, 5000}) {
-    if (span >= ns) return span;
-  }
-  return 10 * round_span((ns + 9) / 10);
-}
-
-// Up to sixteen equal spans up to the 99th percentile, and the rest.
 std::string histogram(const Turnaround& t) {
-  const int64_t range = t.times.quantile(0.99) - t.times.min();
-  const int64_t span = round_span(range / static_cast<int64_t>(kHistogramRows - 1));
-  const int64_t low = t.times.min() / span * span;
-  std::vector<uint64_t> counts(kHistogramRows + 1);
-  t.times.for_each([&](int64_t from, int64_t, uint64_t count) {
-    const auto index = static_cast<size_t>(std::max<int64_t>(0, from - low) / span);
-    counts[std::min(index, kHistogramRows)] += count;
+  return histogram_text(t.times.min(), t.times.quantile(0.99), 0, [&t](const BucketVisitor& add) {
+    t.times.for_each([&add](int64_t from, int64_t, uint64_t count) { add(from, count); });
   });
-  size_t used = kHistogramRows;
-  while (used > 1 && counts[used - 1] == 0) --used;
-  const uint64_t most = *std::max_element(counts.begin(), counts.end());
-  std::string out;
-  const auto line = [&](const std::string& label, uint64_t count) {
-    const auto length =
-        static_cast<size_t>(static_cast<double>(count) / static_cast<double>(most) * kBarWidth);
-    out += fmt::format("{:>16} us {:>10}  {}\n", label, grouped(count), std::string(length, '#'));
-  };
-  for (size_t i = 0; i < used; ++i) {
-    const auto from = static_cast<double>(low + static_cast<int64_t>(i) * span);
-    line(fmt::format("{}..{}", microseconds(from), microseconds(from + static_cast<double>(span))),
-         counts[i]);
-  }
-  if (counts[kHistogramRows] != 0) {
-    line("more", counts[kHistogramRows]);
-  }
-  return out;
 }
 
 std::string fates(const Turnaround& t) {

@@ -23,4 +23,5 @@ echo "load average before: $(cut -d ' ' -f 1-3 /proc/loadavg 2>/dev/null || echo
 "$build/bench/capture_speed" 300 "$rounds"
 if [ "$(id -u)" = 0 ]; then "$build/bench/udp_rate" -n "$rounds"; else echo "udp_rate: needs root"; fi
 "$build/bench/symbolise" "$rounds"
+/usr/bin/python3 -B "$(dirname "$0")/../bench/placement_quality.py" "$build" --small
 python3 bench/link_goodput.py "$build/millrace" --repeat "$rounds"

@@ -67,13 +67,14 @@ with temporary_folder() as folder:
         got = header(file.read())
     assert (got["mode"], got["khz"], got["interval"], got["jitter"], got["records"], got["kind"],
             got["bytes"]) == (0, 600_000, 6_000, 250, 3000, 1, 20), got
-    assert got["events"] == recording["events"] > 50, got
+    assert got["events"] == recording["events"] > 40, got
     _, result = measure("profile", HEAVY, path)
     profile = result["profile"]
     assert profile["busy"] / profile["total"] > 0.9, profile["busy"]
-    # 309,000 cycles an echo by bench/echo_cycles. 3,000 samples are good for 2 %, some 57 echoes with
-    # parts of one at either end for 2 % more, and the sampler is in it every 6,000 cycles: 1 to 2 %.
-    assert 292_000 < profile["cycles_per_event"] < 328_000, profile["cycles_per_event"]
+    # The host's count says the same: with one request under way the core's time is divided among
+    # the echoes. 30 ms hold some sixty of them, one more or less is 2 %.
+    cycles = 600e6 / recording["load"]["answered_per_s"] * profile["busy"] / profile["total"]
+    assert abs(profile["cycles_per_event"] / cycles - 1) < 0.05, (profile["cycles_per_event"], cycles)
     # The same seed, the same board: the same file.
     again = f"{folder}/again.samples"
     measure("profile", "record", f"board:{HEAVY}", "-o", again, "--seed", "5", *SHORT)

@@ -145,7 +145,7 @@ def in_itcm(functions):
                    if address < FLASH and not name.endswith("_veneer")})
 
 
-LIST = ["# a comment; [with] \"what\" no name has", "tcp_in", "tcp_out", "fast",
+LIST = ["# a comment; [with] \"what\" no name has", "tcp_in", "tcp_out file=inlines.h", "fast",
         "helper\tfile=net/tcp.c   # behind it, too", "copy_words file=libcopy.a:copy.S.obj section=.text",
         "@object misc.c.obj", "@library libwhole.a", "tcp_in", "inlined_everywhere"]
 PLACED = ["copy_words", "fast", "helper", "misc_a", "misc_b", "tcp_in", "tcp_out_clone", "tcp_out_part", "whole"]
@@ -221,6 +221,7 @@ with tempfile.TemporaryDirectory() as scratch:
         ("RELOCATE", ["tcp_in"], "tcp_in names no file"),
         ("RELOCATE", ["tcp_in file=gone.c"], "no source file gone.c"),
         ("RELOCATE", ["main file=main.c"], "main.c may be any of"),
+        ("RELOCATE", ["k_mutex_unlock file=kernel.h"], "kernel.h is a header"),
         ("RELOCATE", ["f file=libc.a:x.o"], "member of an archive"),
     ):
         said = zephyr.place(lines, method, fails=True)

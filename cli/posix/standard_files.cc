@@ -18,6 +18,8 @@ void occupy_standard_files() {
   }
 }
 
+void make_stdout_binary() {}
+
 void make_file_limits_errors() { std::signal(SIGXFSZ, SIG_IGN); }
 
 }  // namespace millrace::cli

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "cli/histogram_text.h"
 #include "cli/print.h"
 #include "cli/result_json.h"
 #include "cli/statistics.h"
@@ -19,6 +20,8 @@ using udp::StepResult;
 namespace {
 
 constexpr size_t kWidth = 100, kIndent = 15;
+constexpr uint64_t kLeastForHistogram = 8;
+constexpr int64_t kBucketsOfAnOctave = 32;  // host::Histogram's
 
 std::string row(const std::string& name, const std::string& text) {
   return wrap(fmt::format("{:<15}{}", name, text), kWidth, kIndent) + '\n';
@@ -108,6 +111,30 @@ std::string aftermath_lines(const udp::Aftermath& after) {
   return out;
 }
 
+// Of the fastest step that lost nothing to speak of.
+std::string round_trips(const LadderResult& r) {
+  const StepResult* best = nullptr;
+  for (const udp::Pass& pass : r.passes) {
+    for (const StepResult& s : pass.steps) {
+      const bool is_good = s.is_valid() && s.is_sustained() && !s.is_interrupted &&
+                           s.loss() <= 1 - r.settings.lossless_share + 1e-12;
+      if (!is_good || s.rtt.count() < kLeastForHistogram) continue;
+      if (best == nullptr || s.answered_per_s > best->answered_per_s) best = &s;
+    }
+  }
+  if (best == nullptr) return "";
+  const auto p99 = static_cast<int64_t>(best->rtt.quantile(0.99));
+  return row("round trips", best->plan.in_flight != 0
+                                ? fmt::format("{} under way", best->plan.in_flight)
+                                : fmt::format("at {}/s", rate(best->plan.rate_per_s))) +
+         histogram_text(static_cast<int64_t>(best->rtt.min()), p99, p99 / kBucketsOfAnOctave,
+                        [best](const BucketVisitor& add) {
+                          best->rtt.for_each([&add](const host::Histogram::Bucket& bucket) {
+                            add(static_cast<int64_t>(bucket.low), bucket.count);
+                          });
+                        });
+}
+
 std::string device_line(const udp::DeviceCounts& d) {
   std::string text = fmt::format(
       "{} requests reached it, {} replies left it; lost on the way there {}, inside {}, on the way "
@@ -161,6 +188,7 @@ Json step_json(const StepResult& s) {
                {"foreign", s.foreign},
                {"of_earlier_steps", s.earlier},
                {"backlog", s.backlog},
+               {"rtt_growth_ns", s.rtt_growth_ns},
                {"loss", s.loss()},
                {"late_sends", s.late_sends},
                {"host_drops", drops_json(s.drops)},
@@ -235,6 +263,7 @@ std::string ladder_report(const LadderResult& r, const Colour& colour) {
                                    r.port.receive_buffer_asked));
   }
   if (!r.port.description.empty()) out += row("target", printable(r.port.description));
+  out += round_trips(r);
   return out;
 }
 

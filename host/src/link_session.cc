@@ -38,9 +38,10 @@ constexpr int64_t kBlockedWaitNs = 200'000;
 // A stream is fast when so many bytes come in so short a time.
 constexpr int64_t kFastBurstBytes = 131072;
 constexpr int64_t kFastBurstNs = 6'000'000;
-// Between two takings of what the thread has read. Longer naps cost less and let the device wait
-// longer for acknowledgements: 0.5 ms are 20 KB of its memory at 40 MB/s.
-constexpr int64_t kNapNs = 500'000;
+// Naps between two takings of what the thread has read cost the less the longer they are, and the
+// device waits for acknowledgements meanwhile. So they last as long as a quarter of the window.
+constexpr int64_t kShortestNapNs = 100'000;
+constexpr int64_t kLongestNapNs = 2'000'000;
 constexpr size_t kMostAtOnce = 262144;  // before the application gets its turn
 constexpr int64_t kProbeNs = 500'000'000;
 constexpr int64_t kByeNs = 100'000'000;
@@ -63,6 +64,7 @@ struct LinkSession::State {
   IoResult receive_from_thread(int64_t until_ns);
   size_t take(const Block& block);
   void note_read(size_t size);
+  uint32_t window_bytes(bool from_host) const;
   LinkItem peek(uint8_t stream);
   uint64_t now_us() { return static_cast<uint64_t>(endpoint.clock().now_ns() / 1000); }
 
@@ -227,16 +229,29 @@ size_t LinkSession::State::take(const Block& block) {
   return block.bytes.size();
 }
 
+// Of stream 0; 0: the device has none.
+uint32_t LinkSession::State::window_bytes(bool from_host) const {
+  const uint32_t ours = from_host ? settings.send_buffer_bytes : settings.receive_buffer_bytes;
+  for (size_t i = 0; i < peer->welcome().stream_count; ++i) {
+    const link::LinkStreamEntry& entry = peer->welcome().streams[i];
+    if (entry.stream == 0 && entry.from_host == from_host) {
+      return std::min(entry.buffer_bytes, ours);
+    }
+  }
+  return 0;
+}
+
 void LinkSession::State::note_read(size_t size) {
   const int64_t now = endpoint.clock().now_ns();
   if (burst_bytes == 0) burst_start_ns = now;
   burst_bytes += static_cast<int64_t>(size);
   if (burst_bytes < kFastBurstBytes) return;
-  const bool fast = now - burst_start_ns < kFastBurstNs;
+  const int64_t took_ns = now - burst_start_ns;
+  const int64_t window_ns = took_ns * window_bytes(false) / burst_bytes;
   burst_bytes = 0;
-  if (!fast || endpoint.clock().is_virtual()) return;
+  if (took_ns >= kFastBurstNs || endpoint.clock().is_virtual()) return;
   ThreadedReaderOptions options;
-  options.nap_ns = kNapNs;
+  options.nap_ns = std::clamp(window_ns / 4, kShortestNapNs, kLongestNapNs);
   reader = make_threaded_reader(*transport, options);
 }
 
@@ -478,12 +493,10 @@ LinkStatistics LinkSession::statistics() const {
   for (size_t i = 0; i < device().stream_count; ++i) {
     const link::LinkStreamEntry& entry = device().streams[i];
     if (entry.stream != 0) continue;
-    const uint32_t ours =
-        entry.from_host ? s.settings.send_buffer_bytes : s.settings.receive_buffer_bytes;
     (entry.from_host ? out.window_out_frames : out.window_in_frames) =
         std::min<uint32_t>(entry.window_frames, kSlots);
     (entry.from_host ? out.window_out_bytes : out.window_in_bytes) =
-        std::min(entry.buffer_bytes, ours);
+        s.window_bytes(entry.from_host);
   }
   return out;
 }

@@ -88,7 +88,7 @@ endfunction()
 # Which input files a file= means to the linker: objects of CMake are called SOURCE.obj and stand in
 # archives, without their folders.
 function(_millrace_file_pattern source result)
-  if(source STREQUAL "")
+  if(source MATCHES "^$|\\.(h|hh|hpp|inc)$")  # an inline function of a header may be in any object
     set(pattern "*")
   elseif(source MATCHES "^([^:]*):(.*)$")
     set(pattern "*${CMAKE_MATCH_1}:${CMAKE_MATCH_2}")
@@ -161,6 +161,10 @@ function(_millrace_find_source source where result)
   if(source MATCHES ":")
     message(FATAL_ERROR "${where}: ${source} is a member of an archive; zephyr_code_relocate() cannot place it: "
                         "use CONFIG_MILLRACE_PLACE_SNIPPET, or take it off the list")
+  endif()
+  if(source MATCHES "\\.(h|hh|hpp|inc)$")
+    message(FATAL_ERROR "${where}: ${source} is a header, whose functions stand in the objects of others, and "
+                        "zephyr_code_relocate() wants those: use CONFIG_MILLRACE_PLACE_SNIPPET, or take it off the list")
   endif()
   string(REGEX REPLACE "\\.(o|obj)$" "" source "${source}")
   get_filename_component(base "${source}" NAME)

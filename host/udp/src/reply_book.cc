@@ -20,14 +20,10 @@ bool ReplyBook::mark(uint64_t sequence) {
   return is_new;
 }
 
-// A queue that grew through the step shows in its end: what was usual before it did is known by the
-// round trips of the first quarter.
-bool ReplyBook::is_overdue(int64_t arrival_ns) {
-  if (grace_ns_ == 0) {
-    const int64_t usual_ns = 2 * static_cast<int64_t>(result_->rtt.quantile(0.25));
-    grace_ns_ = std::min(kMostGraceNs, std::max({usual_ns, plan_.duration_ns / 100, int64_t{1}}));
-  }
-  return arrival_ns > end_ns_ + grace_ns_;
+void ReplyBook::finish() {
+  if (first_.count() == 0 || last_.count() == 0) return;
+  result_->rtt_growth_ns =
+      static_cast<int64_t>(last_.quantile(0.5)) - static_cast<int64_t>(first_.quantile(0.5));
 }
 
 int64_t ReplyBook::take(const Arrival& arrival) {
@@ -61,10 +57,13 @@ int64_t ReplyBook::take(const Arrival& arrival) {
   if (reply.sequence < highest_) ++result_->reordered;
   highest_ = std::max<int64_t>(highest_, reply.sequence);
   if (arrival.ns <= end_ns_) ++in_window_;
-  if (arrival.ns > end_ns_ && is_overdue(arrival.ns)) ++result_->backlog;
+  if (arrival.ns > end_ns_) ++result_->backlog;
   // A time stamp of the kernel may be a little before the one that was made just before sending,
   // since the two clocks are compared only now and then.
   const int64_t rtt = std::max<int64_t>(0, arrival.ns - static_cast<int64_t>(reply.stamp_ns));
+  const int64_t sent_ns = static_cast<int64_t>(reply.stamp_ns) - (end_ns_ - plan_.duration_ns);
+  if (4 * sent_ns < plan_.duration_ns) first_.add(static_cast<uint64_t>(rtt));
+  if (4 * sent_ns >= 3 * plan_.duration_ns) last_.add(static_cast<uint64_t>(rtt));
   if (rtt > plan_.late_ns) {
     ++result_->late;
     return reply.sequence;

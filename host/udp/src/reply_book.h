@@ -19,6 +19,8 @@ class ReplyBook {
 
   // The number of the request that this answers, for the first time; or -1.
   int64_t take(const Arrival& arrival);
+  // When no more come.
+  void finish();
   bool is_answered(uint64_t sequence) const {
     return sequence / 64 < bits_.size() && (bits_[sequence / 64] >> sequence % 64 & 1) != 0;
   }
@@ -27,7 +29,6 @@ class ReplyBook {
   uint64_t replies_in_window() const { return in_window_; }
 
  private:
-  bool is_overdue(int64_t arrival_ns);
   bool mark(uint64_t sequence);  // false: was there before
 
   const uint32_t session_;
@@ -39,7 +40,7 @@ class ReplyBook {
   uint64_t replies_ = 0;        // requests with a reply
   uint64_t in_window_ = 0;
   int64_t highest_ = -1, last_ns_ = -1;
-  int64_t grace_ns_ = 0;  // 0: not known yet
+  host::Histogram first_, last_;  // round trips of the requests of the first and last quarter
 };
 
 }  // namespace millrace::udp

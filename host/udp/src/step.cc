@@ -131,6 +131,7 @@ class Step {
     StepResult sending;
     sender.finish(&sending);
     settle(book, sending.sent);
+    book.finish();
     result_.planned = sending.planned;
     result_.sent = sending.sent;
     result_.refused = sending.refused;
@@ -199,6 +200,7 @@ class Step {
       port_.receive(std::min({end_ns_, oldest, now + kSliceNs}), take);
     }
     settle(book, result_.sent);
+    book.finish();
     if (last_send_ns > start_ns_) {
       result_.sent_per_s =
           static_cast<double>(result_.sent) * 1e9 / static_cast<double>(last_send_ns - start_ns_);
@@ -238,7 +240,9 @@ double StepResult::loss() const {
 }
 
 bool StepResult::is_sustained() const {
-  return static_cast<double>(backlog) <= kMostBacklog * static_cast<double>(sent + refused);
+  // The middles of the two quarters are three quarters apart.
+  const double grown = kMostExcess * 0.75 * static_cast<double>(plan.duration_ns);
+  return static_cast<double>(rtt_growth_ns) < std::max(grown, static_cast<double>(kLeastGrowthNs));
 }
 
 StepResult run_step(DatagramPort& port, const StepPlan& plan, Session& session) {

@@ -54,19 +54,21 @@ TEST(Step, OverloadIsServedAtTheRateOfTheDevice) {
 TEST(Step, AQueueThatGrowsIsNotSustainedHoweverShortTheStep) {
   FakeEcho fake;
   fake.queue = 100'000;
-  // 1,000/s too many: after 200 ms 200 are open, and take 10 ms. The grace is twice the round trip
-  // of the first quarter, 2 x (2.5 + 0.09) ms: some 97 of 4,200 come after it.
+  // A twentieth too many: after 25 ms, the middle of the first quarter, a request waits a twentieth
+  // of that longer than at the start, 1.25 ms, after 175 ms 8.75 ms.
   const StepResult r = run(fake, plan_at(21'000));
   EXPECT_EQ(r.answered, 4200u);
-  EXPECT_NEAR(static_cast<double>(r.backlog), 97, 5);
+  EXPECT_NEAR(static_cast<double>(r.rtt_growth_ns), 7'500'000, 300'000);  // buckets of 3 %
+  EXPECT_NEAR(static_cast<double>(r.backlog), 200, 2);
   EXPECT_FALSE(r.is_sustained());
 }
 
 TEST(Step, ALongWayIsNoQueue) {
   FakeEcho fake;
-  fake.way_ns = 3'000'000;  // more than a hundredth of the step
+  fake.way_ns = 3'000'000;
   const StepResult r = run(fake);
-  EXPECT_EQ(r.backlog, 0u);
+  EXPECT_NEAR(static_cast<double>(r.backlog), 60, 1);  // 6 ms of 10,000/s
+  EXPECT_EQ(r.rtt_growth_ns, 0);
   EXPECT_TRUE(r.is_sustained());
 }
 

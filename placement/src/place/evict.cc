@@ -61,6 +61,12 @@ class Evictor {
 
  private:
   Failure find_regions() {
+    if (!index_.has_symbols()) {
+      return Error{Error::Kind::usage,
+                   fmt::format("{} has no symbols, and a list is made of names (give the ELF as it "
+                               "was linked, not stripped)",
+                               printable(index_.path()))};
+    }
     for (const TargetRegion& one : target_.regions) {
       const bool wanted =
           options_.region.empty() ? one.is_fast && one.is_code : one.name == options_.region;
@@ -73,12 +79,6 @@ class Evictor {
                        ? fmt::format("target {} has no fast memory for code", target_.name)
                        : fmt::format("target {} has no region {}", target_.name,
                                      printable(options_.region, 60))};
-    }
-    if (!index_.has_symbols()) {
-      return Error{Error::Kind::usage,
-                   fmt::format("{} has no symbols, and a list is made of names (give the ELF as it "
-                               "was linked, not stripped)",
-                               printable(index_.path()))};
     }
     out_.region = region_->name;
     if (out_.to.empty()) out_.to = "slow memory";

@@ -73,6 +73,12 @@ class Placer {
   Failure usage(std::string message) const { return Error{Error::Kind::usage, std::move(message)}; }
 
   Failure find_region() {
+    if (!index_.has_symbols()) {
+      return usage(
+          fmt::format("{} has no symbols, and a list is made of names (give the ELF as it "
+                      "was linked, not stripped)",
+                      printable(index_.path())));
+    }
     for (const TargetRegion& one : target_.regions) {
       const bool wanted =
           options_.region.empty() ? one.is_fast && one.is_code : one.name == options_.region;
@@ -95,12 +101,6 @@ class Placer {
     if (options_.budget > region_->size) {
       return usage(fmt::format("a budget of {} bytes is more than {} has: {} bytes",
                                options_.budget, region_->name, region_->size));
-    }
-    if (!index_.has_symbols()) {
-      return usage(
-          fmt::format("{} has no symbols, and a list is made of names (give the ELF as it "
-                      "was linked, not stripped)",
-                      printable(index_.path())));
     }
     out_.budget = options_.budget;
     out_.region = region_->name;

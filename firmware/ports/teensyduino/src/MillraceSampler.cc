@@ -56,7 +56,6 @@ class TeensySamplerPort final : public millrace::firmware::SamplerPort {
   uint32_t timer_khz() override { return 24000; }
 
   void start_timer(uint32_t first_ticks, uint32_t second_ticks) override {
-    CCM_CCGR1 |= CCM_CCGR1_PIT(CCM_CCGR_ON);
     PIT_MCR = 1;
     PIT_TCTRL3 = 0;
     PIT_LDVAL3 = first_ticks - 1;
@@ -70,8 +69,10 @@ class TeensySamplerPort final : public millrace::firmware::SamplerPort {
     PIT_LDVAL3 = second_ticks - 1;
   }
 
-  // The interrupt stays as it is: other channels may need it.
+  // The interrupt stays as it is: other channels may need it. Called before the first start too:
+  // the registers of a device without a clock are not to be touched.
   void stop_timer() override {
+    CCM_CCGR1 |= CCM_CCGR1_PIT(CCM_CCGR_ON);
     PIT_TCTRL3 = 0;
     PIT_TFLG3 = 1;
     __asm__ volatile("dsb\n\tisb" ::: "memory");

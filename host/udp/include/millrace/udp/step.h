@@ -49,7 +49,8 @@ struct StepResult {
   uint64_t reordered = 0;            // replies behind one to a later request
   uint64_t altered = 0;              // not as they were sent
   uint64_t foreign = 0;              // somebody else's
-  uint64_t backlog = 0;              // requests answered long after the end, in time or late
+  uint64_t backlog = 0;              // requests answered after the end, in time or late
+  int64_t rtt_growth_ns = 0;         // median, from the first quarter to the last
   uint64_t earlier = 0;              // replies to an earlier step
   double answered_per_s = 0;         // replies while it was sending
   host::Histogram rtt;               // ns, of those in time
@@ -63,16 +64,15 @@ struct StepResult {
   uint64_t lost() const { return answered + late > sent ? 0 : sent - answered - late; }
   // Of the requests, what had no answer in time, 0..1; also those that the system did not take.
   double loss() const;
-  // Not only filled queues, which a short step may do at any rate: at most kMostBacklog of the
-  // requests were still open at the end.
+  // Not only filled queues, which a short step may do at any rate. Where the offered rate is above
+  // that of the device by a share e, each request waits e times the time gone longer: a step in
+  // which that is kMostExcess or more is not sustained.
   bool is_sustained() const;
   bool is_valid() const { return fault == HostFault::none; }
 };
 
-// How long after the end of a step an answer may come: twice the usual round trip, a hundredth of
-// the step at least, and at most this.
-inline constexpr int64_t kMostGraceNs = 10'000'000;
-inline constexpr double kMostBacklog = 0.01;
+inline constexpr double kMostExcess = 0.01;
+inline constexpr int64_t kLeastGrowthNs = 500'000;  // less is no growth, however short the step
 inline constexpr int64_t kLateSendNs = 1'000'000;
 inline constexpr double kMostPacingError = 0.005;  // beyond: HostFault::pace
 inline constexpr double kMostLateSends = 0.01;     // beyond: HostFault::late_calls
