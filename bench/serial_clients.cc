@@ -10,10 +10,11 @@
 // between neighbours, in many short pairs with either first.
 //
 // A real device takes no processor time of the host, so this one has processor 0 to itself and the
-// clients have the others. `--size N` measures one frame size. `--shared` leaves all of them to the scheduler. On two processors that
-// measures the scheduler: once the kernel's flush worker has one to itself, device and reader
-// alternate on the other, never both runnable for long enough to be separated, and each 4 KB costs
-// two wake-ups of a halted processor; the same plain loop then does 50 or 390 MB/s.
+// clients have the others. `--size N` measures one frame size. `--shared` leaves all of them to the
+// scheduler. On two processors that measures the scheduler: once the kernel's flush worker has one
+// to itself, device and reader alternate on the other, never both runnable for long enough to be
+// separated, and each 4 KB costs two wake-ups of a halted processor; the same plain loop then does
+// 50 or 390 MB/s.
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <sched.h>

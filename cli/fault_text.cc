@@ -61,7 +61,9 @@ std::string what(const Fault& fault) {
     case FaultKind::inserted:
       return fmt::format("inserted {} that are not ours{}", length, fault.is_text ? " (text)" : "");
     case FaultKind::flipped:
-      return fmt::format("flipped {} in {}", plural(fault.flipped_bits, "bit"), length);
+      // From the first to the last byte that differs; bytes between them may be right.
+      return fmt::format("flipped {} {} {}", plural(fault.flipped_bits, "bit"),
+                         fault.length > 1 ? "within" : "in", length);
     case FaultKind::replaced:
       return fmt::format("replaced {} by others", length);
     case FaultKind::stale_lines:

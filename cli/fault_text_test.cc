@@ -47,7 +47,7 @@ TEST(FaultSentence, EachKindSaysWhatHappened) {
       {FaultKind::duplicated, "duplicated 64 bytes (first seen at offset 0)"},
       {FaultKind::stale, "stale: 64 bytes of our own stream from offset 0"},
       {FaultKind::inserted, "inserted 64 bytes that are not ours"},
-      {FaultKind::flipped, "flipped 0 bits in 64 bytes"},
+      {FaultKind::flipped, "flipped 0 bits within 64 bytes"},
       {FaultKind::replaced, "replaced 64 bytes"},
       {FaultKind::stale_lines, "stale lines: 64 bytes = 2 cache lines of 32 bytes"},
       {FaultKind::mixed, "lost 64 bytes and got 0 bytes foreign"},

@@ -218,6 +218,7 @@ Json to_json(const host::RunResult& result) {
               {"in_bytes", result.in_bytes},
               {"out_bytes", result.out_bytes},
               {"frames", result.frames},
+              {"not_delivered_bytes", result.not_delivered_bytes},
               {"stale_input_bytes", result.stale_input_bytes},
               {"bytes_per_s", result.bytes_per_s},
               {"ceiling_bytes_per_s", result.ceiling_bytes_per_s},

@@ -252,6 +252,13 @@ std::string run_report(const RunResult& result, const Colour& colour) {
   out += row("run", run_line(result));
   out += row("end", end_line(result));
   out += row("verified", fmt::format("{} B", grouped(verified)));
+  if (result.not_delivered_bytes != 0) {
+    out += row("not delivered",
+               fmt::format("{} B: still to come when {}", grouped(result.not_delivered_bytes),
+                           result.end == host::RunEnd::gone    ? "the device went away"
+                           : result.end == host::RunEnd::reset ? "the device started anew"
+                                                               : "the run was stopped"));
+  }
   if (result.replug_ns != 0) {
     out += row("replug", fmt::format("back as {} after {}", result.replug_path,
                                      duration(static_cast<double>(result.replug_ns))));

@@ -7,6 +7,13 @@
 
 namespace millrace::cli {
 
+namespace {
+
+// a - b, at least 0.
+size_t without(size_t a, size_t b) { return a - std::min(a, b); }
+
+}  // namespace
+
 Table::Table(std::vector<std::string> headings) {
   for (std::string& heading : headings) {
     const bool left = !heading.empty() && heading[0] == '<';
@@ -20,25 +27,42 @@ void Table::add(std::vector<std::string> cells) {
   rows_.push_back(std::move(cells));
 }
 
-std::string Table::text() const {
+std::string Table::text(size_t width) const {
   std::vector<size_t> widths;
   for (const std::string& heading : headings_) widths.push_back(columns_of(heading));
   for (const auto& row : rows_) {
     for (size_t i = 0; i < widths.size(); ++i) widths[i] = std::max(widths[i], columns_of(row[i]));
   }
-  const auto line = [&](const std::vector<std::string>& cells) {
+  size_t before_last = 0;
+  for (size_t i = 0; i + 1 < widths.size(); ++i) before_last += widths[i] + 2;
+  constexpr size_t kNarrowest = 16;
+  const bool folds = width > 0 && left_.back() && before_last + widths.back() > width;
+  if (folds) widths.back() = std::max(kNarrowest, without(width, before_last));
+  const auto line = [&](std::vector<std::string> cells) {
+    std::string more;
+    if (folds) {
+      std::string& last = cells.back();
+      last = wrap(last, widths.back(), 0);
+      if (const size_t end = last.find('\n'); end != std::string::npos) {
+        more = last.substr(end + 1) + '\n';
+        last.resize(end);
+        for (size_t at = 0; at < more.size(); at = more.find('\n', at) + 1) {
+          more.insert(at, before_last, ' ');
+        }
+      }
+    }
     std::string out;
     for (size_t i = 0; i < cells.size(); ++i) {
-      const std::string space(widths[i] - columns_of(cells[i]), ' ');
+      const std::string space(without(widths[i], columns_of(cells[i])), ' ');
       if (i != 0) out += "  ";
       out += left_[i] ? cells[i] + space : space + cells[i];
     }
-    return out.substr(0, out.find_last_not_of(' ') + 1) + '\n';
+    return out.substr(0, out.find_last_not_of(' ') + 1) + '\n' + more;
   };
   std::string out = line(headings_);
   std::vector<std::string> rule;
   rule.reserve(widths.size());
-  for (const size_t width : widths) rule.emplace_back(width, '-');
+  for (const size_t columns : widths) rule.emplace_back(columns, '-');
   out += line(rule);
   for (const auto& row : rows_) out += line(row);
   return out;

@@ -16,7 +16,9 @@ class Table {
   void add(std::vector<std::string> cells);
   bool empty() const { return rows_.empty(); }
 
-  std::string text() const;      // two spaces between columns, a line under the headings
+  // Two spaces between columns, a line under the headings. `width` > 0: where the table is wider
+  // and the last column left-aligned, that one goes on in further lines.
+  std::string text(size_t width = 0) const;
   std::string markdown() const;  // '|' inside cells is escaped
   std::string csv() const;       // RFC 4180, LF
 

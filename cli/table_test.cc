@@ -23,6 +23,21 @@ TEST(Table, TextAlignsColumns) {
             "say \"hi\"|      -\n");
 }
 
+TEST(Table, LastColumnFoldsWhereTheTableIsTooWide) {
+  Table table({"<name", "value", "<source"});
+  table.add({"a", "1", "the first page of the manual, and the second"});
+  table.add({"b", "22", "page 3"});
+  // 4 + 2 + 5 + 2 = 13 columns before the last one, which gets 17 of 30.
+  EXPECT_EQ(table.text(30),
+            "name  value  source\n"
+            "----  -----  -----------------\n"
+            "a         1  the first page of\n"
+            "             the manual, and\n"
+            "             the second\n"
+            "b        22  page 3\n");
+  EXPECT_EQ(table.text(100), table.text());
+}
+
 TEST(Table, MarkdownEscapesBars) {
   EXPECT_EQ(example().markdown(),
             "| port | MB/s |\n"

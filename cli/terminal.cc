@@ -13,15 +13,25 @@
 
 namespace millrace::cli {
 
+namespace {
+
+// A terminal that knows no control sequences.
+bool is_dumb() {
+  const char* term = std::getenv("TERM");
+  return term != nullptr && std::string(term) == "dumb";
+}
+
+}  // namespace
+
 Colour::Colour(std::FILE* file)
     : on_((file == stdout ? stdout_is_terminal() : stderr_is_terminal()) &&
-          std::getenv("NO_COLOR") == nullptr) {}
+          std::getenv("NO_COLOR") == nullptr && !is_dumb()) {}
 
 std::string Colour::paint(const char* code, const std::string& text) const {
   return on_ ? fmt::format("\x1b[{}m{}\x1b[0m", code, text) : text;
 }
 
-ProgressBar::ProgressBar() : on_(stderr_is_terminal()) {}
+ProgressBar::ProgressBar() : on_(stderr_is_terminal() && !is_dumb()) {}
 
 void ProgressBar::show(const host::RunProgress& progress) {
   if (!on_) return;
@@ -51,7 +61,9 @@ void ProgressBar::draw(double part, const std::string& tail) {
   const size_t filled = static_cast<size_t>(part * static_cast<double>(width));
   std::string bar;
   if (width != 0) bar = " [" + std::string(filled, '#') + std::string(width - filled, ' ') + "]";
-  write_now(stderr, "\r\x1b[K" + label_ + bar + tail);
+  // Whatever a narrow terminal has no room for would stay on a line of its own each time.
+  const auto most = static_cast<size_t>(std::max(terminal_columns() - 1, 1));
+  write_now(stderr, "\r\x1b[K" + (label_ + bar + tail).substr(0, most));
   shown_ = true;
 }
 

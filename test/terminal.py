@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A progress bar and colour on a terminal, neither in a pipe; NO_COLOR is obeyed."""
+"""A progress bar and colour on a terminal, neither in a pipe; NO_COLOR and a dumb terminal are obeyed."""
 import os
 import pty
 import subprocess
@@ -35,3 +35,5 @@ shown = on_terminal({"TERM": "xterm"})
 assert "\r\x1b[K" in shown and "%" in shown, "no progress bar"
 assert "\x1b[32m" in shown, "no colour"
 assert "\x1b[32m" not in on_terminal({"TERM": "xterm", "NO_COLOR": "1"}), "colour with NO_COLOR"
+dumb = on_terminal({"TERM": "dumb"})
+assert "\x1b" not in dumb and "%  " not in dumb, "control sequences on a dumb terminal"

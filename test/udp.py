@@ -86,7 +86,7 @@ if subprocess.run([*NAMESPACE, "true"], capture_output=True).returncode == 0:
         veth = ("ip link add d0 type veth peer name d1 && ip link set d0 up && ip link set d1 up && "
                 "ip addr add 192.168.7.2/24 dev d0")
         if subprocess.run([*NAMESPACE, veth], capture_output=True).returncode == 0:
-            alone(veth, "udp", "bench", "192.168.7.1", expect=3, says="nobody there answers ARP")
+            alone(veth, "udp", "bench", "192.168.7.1", expect=3, says="nobody answers ARP")
             alone(veth, "udp", "bench", "192.168.7.255", expect=3, says="a broadcast address?")
             alone(veth, "udp", "bench", "10.0.0.1", expect=3, says="no way to this network")
             alone(f"{veth}; ip route add default via 192.168.7.9", "udp", "bench", "10.0.0.1", expect=3,

@@ -14,7 +14,7 @@ from e2e import DEADLINE_S, fails, measure, temporary_folder
 REQUESTS, FIFTH = 50, 10
 SHORT = ("--first", "200", "--top", "200", "--step-ms", "250", "--passes", "1", "--no-aftermath")
 # So late is no reply on a loaded machine; what is lost is waited for twice as long.
-PATIENT = ("--late-ms", "1500")
+PATIENT = ("--late-ms", "700")
 
 
 class Server:

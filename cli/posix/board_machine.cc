@@ -223,7 +223,9 @@ Result<std::shared_ptr<BoardMachine>> make_board_machine(const std::string& rest
     }
   }
   if (mark == 0 || rest.empty()) {
-    return Error{ErrorCode::usage, "port board: names no image (board:IMAGE?KEY=VALUE&...)"};
+    return Error{ErrorCode::usage,
+                 "port board: names no image (put the firmware's file behind board:, as in "
+                 "board:firmware.elf?host=ideal)"};
   }
   const std::string path = rest.substr(0, mark);
   const auto failure = [&name](const Error& error) {

@@ -36,7 +36,7 @@ int run(const OutputOptions& outputs, const Invocation& invocation) {
       report_file(outputs),
       "{}\nA: measured on hardware or printed by the vendor; B: read in vendor or upstream source; "
       "C: secondary\ntext; I: inferred or fitted (docs/validation.md)\n",
-      table.text());
+      table.text(100));
   const host::Status written = write_outputs(outputs, document);
   return written ? kOk : fail_output(written.error());
 }

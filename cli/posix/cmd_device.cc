@@ -56,6 +56,7 @@ void add_device(Command parent, const Program&) {
   Command pc = device.add_command(
       "pc", "The measuring device behind a PTY, for any program; runs until Ctrl-C",
       "The first line of output is the PTY's path; after an unplug its new path follows.\n"
+      "Ctrl-C is its normal end: exit code 0.\n"
       "Faults, as in pc:?FAULTS, KEY=VALUE joined by &; several values are separated by commas;\n"
       "offsets and lengths in bytes of the IN stream. drop, dup, flip, insert and stall take\n"
       "@OFFSET+EVERY: at OFFSET, and again every EVERY bytes.\n"

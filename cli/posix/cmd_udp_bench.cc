@@ -83,7 +83,7 @@ Status check(const Options& o) {
   if (l.top_per_s * seconds > static_cast<double>(udp::kMostDatagrams)) {
     return usage("--top and --step-ms make more than 100,000,000 datagrams a step");
   }
-  if (const Status target = o.target.check(); !target) return target;
+  if (Status target = o.target.check(); !target) return target;
   if (l.plan.in_flight != 0 && l.search != udp::SearchKind::none) {
     return usage("--in-flight has no rate to search for (leave --search out)");
   }

@@ -14,6 +14,7 @@
 #include <optional>
 
 #include "cli/posix/output_place.h"
+#include "cli/posix/replacement.h"
 
 namespace millrace::cli {
 
@@ -113,21 +114,16 @@ std::string name_in_folder(const std::string& path) {
   return slash == std::string::npos ? path : path.substr(slash + 1);
 }
 
-Status replace(const std::string& path, const std::string& content, mode_t mode) {
-  const std::optional<std::string> end = behind_links(path);
-  if (!end) return failure(path, ELOOP);
-  const std::string& target = *end;
-  std::string temporary = folder_of(target) + "/.millrace-XXXXXX";
-  const int fd = ::mkostemp(temporary.data(), O_CLOEXEC);
-  if (fd < 0) return failure(path, errno);
-  int number = write_all(fd, content);
-  if (number == 0 && ::fchmod(fd, mode) != 0) number = errno;
+Status replace(const std::string& path, const std::string& content, std::optional<mode_t> mode) {
+  Replacement file;
+  int number = file.open(path, Replacement::Name::hidden, mode);
+  if (number != 0) return failure(path, number);
+  const int fd = file.release();
+  number = write_all(fd, content);
   if (number == 0 && ::fsync(fd) != 0) number = errno;
   if (::close(fd) != 0 && number == 0) number = errno;
-  if (number == 0 && ::rename(temporary.c_str(), target.c_str()) != 0) number = errno;
-  if (number == 0) return {};
-  ::unlink(temporary.c_str());
-  return failure(path, number);
+  if (number == 0) number = file.put_in_place();
+  return number == 0 ? Status() : Status(failure(path, number));
 }
 
 }  // namespace
@@ -144,9 +140,7 @@ Status write_output(const std::string& path, const std::string& content) {
     if (!S_ISREG(info.st_mode)) return write_directly(path, content);
     return replace(path, content, info.st_mode & 07777);
   }
-  const mode_t mask = ::umask(0);
-  ::umask(mask);
-  return replace(path, content, 0666 & ~mask);
+  return replace(path, content, std::nullopt);
 }
 
 Status check_output(const std::string& path) {

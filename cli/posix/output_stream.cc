@@ -10,7 +10,6 @@
 #include <csignal>
 #include <cstring>
 
-#include "cli/posix/output_place.h"
 #include "cli/print.h"
 
 namespace millrace::cli {
@@ -20,9 +19,7 @@ using host::ErrorCode;
 using host::Status;
 
 OutputStream::~OutputStream() {
-  if (file_ == nullptr) return;
-  file_.reset();
-  if (!part_.empty()) ::unlink(part_.c_str());
+  file_.reset();  // before the file beside its place goes
 }
 
 Error OutputStream::cannot_open(int number) const {
@@ -54,12 +51,10 @@ Status OutputStream::open(const std::string& option, const std::string& path, Gr
     if (fd >= 0) ::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) & ~O_NONBLOCK);
   } else {
     if (is_there && ::access(path.c_str(), W_OK) != 0) return cannot_open(errno);
-    const std::optional<std::string> target = behind_links(path);
-    if (!target) return cannot_open(ELOOP);
-    target_ = *target;
-    part_ = target_ + ".part";
-    fd = ::open(part_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    if (fd >= 0 && is_there) ::fchmod(fd, node.st_mode & 07777);
+    const auto mode = is_there ? std::optional<mode_t>(node.st_mode & 07777) : std::nullopt;
+    const int number = replacement_.open(path, Replacement::Name::part, mode);
+    if (number != 0) return cannot_open(number);
+    fd = replacement_.release();
   }
   if (fd < 0) return cannot_open(errno);
   file_.reset(::fdopen(fd, "wb"));
@@ -81,16 +76,15 @@ void OutputStream::flush() {
 Status OutputStream::close() {
   if (file_ == nullptr) return Status();
   if (std::fclose(file_.release()) != 0 && error_ == 0) error_ = errno;
-  if (error_ == 0 && !part_.empty() && ::rename(part_.c_str(), target_.c_str()) != 0) {
-    error_ = errno;
-  }
+  if (error_ == 0 && replacement_.is_open()) error_ = replacement_.put_in_place();
   if (error_ == 0) return Status();
-  const std::string remedy =
-      part_.empty() ? "free some space, or choose another place"
-                    : fmt::format(
-                          "free some space; what was written is in {} and valid, an older "
-                          "file is untouched",
-                          printable(part_));
+  std::string remedy = "free some space, or choose another place";
+  if (replacement_.is_open()) {
+    remedy = fmt::format(
+        "free some space; what was written is in {} and valid, an older file is untouched",
+        printable(replacement_.name()));
+    replacement_.keep();
+  }
   return Error{ErrorCode::no_space, fmt::format("{}: write {}: {} ({})", option_, printable(path_),
                                                 std::strerror(error_), remedy)};
 }

@@ -11,6 +11,7 @@
 #include <span>
 #include <string>
 
+#include "cli/posix/replacement.h"
 #include "millrace/host/result.h"
 
 namespace millrace::cli {
@@ -43,7 +44,7 @@ class OutputStream {
   host::Error cannot_open(int number) const;
 
   std::string option_, path_;
-  std::string target_, part_;  // part_ empty: written directly
+  Replacement replacement_;  // not open: written directly
   std::unique_ptr<std::FILE, int (*)(std::FILE*)> file_{nullptr, &std::fclose};
   int error_ = 0;
 };

@@ -131,27 +131,18 @@ bool InStream::acknowledge_early() {
   return true;
 }
 
-void InStream::finish(bool cut_short) {
-  cut_short_ = cut_short;
+void InStream::finish() {
   verifier_.finish();
   result_.in_totals = verifier_.totals();
-  link::VerifierTotals& totals = result_.in_totals;
-  if (hidden_tail_bytes_ > 0) {
-    totals.lost_bytes -= hidden_tail_bytes_;
-    totals.faults -= 1;
-    totals.faults_of_kind[static_cast<size_t>(link::FaultKind::missing_tail)] -= 1;
-  }
-  result_.in_bytes = totals.verified_bytes;
+  result_.in_bytes = result_.in_totals.verified_bytes;
   result_.frames += verifier_.frames_complete();
 }
 
 void InStream::on_fault(void* self, const link::Fault& fault) {
   auto& stream = *static_cast<InStream*>(self);
-  if (stream.cut_short_ && fault.kind == link::FaultKind::missing_tail) {
-    stream.hidden_tail_bytes_ = fault.length;
-    return;
-  }
   auto& faults = stream.result_.faults;
+  const bool is_tail = fault.kind == link::FaultKind::missing_tail;  // tells how much is missing
+  if (is_tail && faults.size() == RunResult::kMaxFaults) faults.pop_back();
   if (faults.size() < RunResult::kMaxFaults) faults.push_back(fault);
 }
 
@@ -174,6 +165,19 @@ void InStream::on_message(void* self, const link::Message& message) {
   }
   stream.thinner_.add(&stream.result_.counters_during_run,
                       {stream.last_arrival_ns_ - stream.start_ns_, counters});
+}
+
+void count_tail_as_not_delivered(RunResult* result) {
+  const auto tail = std::find_if(
+      result->faults.begin(), result->faults.end(),
+      [](const link::Fault& fault) { return fault.kind == link::FaultKind::missing_tail; });
+  if (tail == result->faults.end()) return;
+  link::VerifierTotals& totals = result->in_totals;
+  result->not_delivered_bytes = tail->length;
+  totals.lost_bytes -= tail->length;
+  totals.faults -= 1;
+  totals.faults_of_kind[static_cast<size_t>(link::FaultKind::missing_tail)] -= 1;
+  result->faults.erase(tail);
 }
 
 void CountersThinner::add(std::vector<RunResult::CountersSample>* samples,

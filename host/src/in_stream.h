@@ -41,9 +41,9 @@ class InStream {
   // What the dialogue had read beyond its last message, with reads of its own size: verified and
   // timed as a block, but no read of this run's.
   void take_rest(const Block& block);
-  // Settles the verifier; fills in_totals. `cut_short`: the host ended the run, so what is missing
-  // at the end is no fault.
-  void finish(bool cut_short);
+  // Settles the verifier; fills in_totals. What is missing at the end is a fault until
+  // count_tail_as_not_delivered() says otherwise.
+  void finish();
 
   // Frames completed and not yet acknowledged; they count as acknowledged from now on.
   uint64_t take_acks_due();
@@ -80,7 +80,6 @@ class InStream {
   const uint64_t frame_count_;
   const int64_t start_ns_;
   link::StreamVerifier verifier_;
-  bool cut_short_ = false;
   bool report_came_ = false;
   bool hello_came_ = false;
   uint64_t frames_ = 0;
@@ -90,8 +89,11 @@ class InStream {
   int64_t last_stream_ns_;
   int64_t last_progress_ns_;
   std::vector<int64_t> frame_end_ns_;  // ring of the last window_ frame ends
-  uint64_t hidden_tail_bytes_ = 0;
   CountersThinner thinner_;
 };
+
+// The run ended before the stream did (the device went away or restarted, or this host stopped it):
+// what was still to come was not lost.
+void count_tail_as_not_delivered(RunResult* result);
 
 }  // namespace millrace::host

@@ -8,6 +8,8 @@
 #include <utility>
 
 #include "dialogue.h"
+#include "in_stream.h"
+#include "link_probe.h"
 #include "millrace/host/usb_ceiling.h"
 #include "millrace/link/classic_stream.h"
 #include "stream_session.h"
@@ -21,6 +23,7 @@ constexpr uint32_t kMaxReadBytes = uint32_t{1} << 24;
 // Nothing else can be tried while these waits last, so they are those of a loaded machine.
 constexpr int64_t kLeastPatienceNs = 1000 * kMillisecond;
 constexpr int64_t kMostPatienceNs = 5000 * kMillisecond;
+constexpr int64_t kLinkAnswerNs = 300 * kMillisecond;
 constexpr int64_t kReopenSliceNs = 100 * kMillisecond;
 
 Error usage(std::string message) { return {ErrorCode::usage, std::move(message)}; }
@@ -180,6 +183,10 @@ Result<RunResult> Run::run() {
   }
   if (result_.end == RunEnd::timed_out) ask_after_silence();
   if (result_.end == RunEnd::gone) follow_replug();
+  if (result_.end == RunEnd::gone || result_.end == RunEnd::reset ||
+      result_.end == RunEnd::stopped || result_.end == RunEnd::interrupted) {
+    count_tail_as_not_delivered(&result_);
+  }
   figures();
   result_.verdict = judge(result_);
   return std::move(result_);
@@ -440,6 +447,9 @@ void Run::follow_replug() {
 
 void Run::explain_no_answer() {
   if (auto lines = transport_->modem_lines(); lines) result_.modem_lines = *lines;
+  if (dialogue_->dropped_bytes() == 0 && !is_interrupted()) {
+    result_.speaks_link_protocol = speaks_link_protocol(*transport_, kLinkAnswerNs);
+  }
 }
 
 // What came instead of an answer counts as received and foreign.

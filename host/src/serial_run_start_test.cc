@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "millrace/host/serial_run.h"
-#include "testing/fake_device.h"
+#include "testing/serial_runs.h"
 
 namespace millrace::host {
 namespace {
@@ -12,29 +12,12 @@ namespace {
 using testing::DeviceFault;
 using testing::FakeDeviceOptions;
 using testing::FakeEndpoint;
+using testing::frames;
 using ::testing::HasSubstr;
+using testing::kMs;
+using testing::run;
 
-constexpr int64_t kMs = 1'000'000;
 using Kind = DeviceFault::Kind;
-
-RunSettings frames(uint32_t size, uint32_t count) {
-  RunSettings settings;
-  settings.frame_size = size;
-  settings.frame_count = count;
-  return settings;
-}
-
-RunResult run(FakeEndpoint& endpoint, const RunSettings& settings, const RunHooks& hooks = {}) {
-  auto result = run_serial(endpoint, settings, hooks);
-  EXPECT_TRUE(result.ok()) << (result.ok() ? "" : result.error().message);
-  return result.ok() ? std::move(*result) : RunResult{};
-}
-
-RunResult run(const FakeDeviceOptions& options, const RunSettings& settings,
-              const RunHooks& hooks = {}) {
-  FakeEndpoint endpoint(options);
-  return run(endpoint, settings, hooks);
-}
 
 // The device of a loaded machine: HELLO comes behind the classic handshake, and a classic stream
 // with it.

@@ -5,7 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "testing/fake_device.h"
+#include "testing/serial_runs.h"
 
 namespace millrace::host {
 namespace {
@@ -13,29 +13,12 @@ namespace {
 using testing::DeviceFault;
 using testing::FakeDeviceOptions;
 using testing::FakeEndpoint;
+using testing::frames;
 using ::testing::HasSubstr;
+using testing::kMs;
+using testing::run;
 
-constexpr int64_t kMs = 1'000'000;
 using Kind = DeviceFault::Kind;
-
-RunSettings frames(uint32_t size, uint32_t count) {
-  RunSettings settings;
-  settings.frame_size = size;
-  settings.frame_count = count;
-  return settings;
-}
-
-RunResult run(FakeEndpoint& endpoint, const RunSettings& settings, const RunHooks& hooks = {}) {
-  auto result = run_serial(endpoint, settings, hooks);
-  EXPECT_TRUE(result.ok()) << (result.ok() ? "" : result.error().message);
-  return result.ok() ? std::move(*result) : RunResult{};
-}
-
-RunResult run(const FakeDeviceOptions& options, const RunSettings& settings,
-              const RunHooks& hooks = {}) {
-  FakeEndpoint endpoint(options);
-  return run(endpoint, settings, hooks);
-}
 
 uint64_t faults_of(const RunResult& r, link::FaultKind kind) {
   return r.in_totals.faults_of_kind[static_cast<size_t>(kind)];
@@ -232,6 +215,11 @@ TEST(SerialRun, UnpluggedForGoodIsGone) {
   EXPECT_EQ(r.end, RunEnd::gone);
   EXPECT_EQ(r.verdict.kind, VerdictKind::device_gone);
   EXPECT_EQ(r.in_bytes, 10240u);
+  // The other 40,960 bytes were not lost: nobody knows whether they were ever sent.
+  EXPECT_EQ(r.not_delivered_bytes, 51200u - 10240u);
+  EXPECT_EQ(r.in_totals.lost_bytes, 0u);
+  EXPECT_EQ(r.in_totals.faults, 0u);
+  EXPECT_TRUE(r.faults.empty());
   EXPECT_EQ(r.replug_ns, 0);
   EXPECT_EQ((endpoint.clock().now_ns() - before) / kMs, 10 + 3000);
 }
@@ -271,6 +259,7 @@ TEST(SerialRun, InterruptionEndsTheWaitForAReplug) {
   EXPECT_EQ(r.verdict.kind, VerdictKind::interrupted) << r.verdict.sentence;
   EXPECT_THAT(r.verdict.sentence, HasSubstr("while the device was away"));
   EXPECT_EQ(r.in_bytes, 10240u);
+  EXPECT_EQ(r.not_delivered_bytes, 51200u - 10240u);
   EXPECT_LE((endpoint.clock().now_ns() - before) / kMs, 10 + 5 * 100);
 }
 

@@ -168,7 +168,7 @@ SessionEnd Session::run() {
   if (in_) last_ns = in_->complete() ? in_->last_progress_ns() : in_->last_stream_ns();
   if (out_) last_ns = std::max({last_ns, last_answer_ns_, out_->last_progress_ns()});
   result_.duration_ns = last_ns - start_.start_ns;
-  if (in_) in_->finish(stopping_.has_value());
+  if (in_) in_->finish();
   result_.reads.ring_full = reader_->ring_full();
   if (!is_virtual && result_.duration_ns > 0) {
     const auto wall = static_cast<double>(clock_.now_ns() - start_.start_ns);
@@ -226,9 +226,7 @@ std::optional<SessionEnd> Session::answer(const Block& block) {
   return std::nullopt;
 }
 
-void Session::send_acks(int64_t now_ns) {
-  write_acks(in_->take_acks_due(), now_ns);
-}
+void Session::send_acks(int64_t now_ns) { write_acks(in_->take_acks_due(), now_ns); }
 
 void Session::write_acks(uint64_t due, int64_t now_ns) {
   uint8_t acks[256];

@@ -22,7 +22,15 @@ const link::Fault* first_foreign(const RunResult& r) {
   return nullptr;
 }
 
+// A device of spec/link_protocol.md ignores the measuring protocol.
+const char* const kLinkDevice =
+    "the device speaks the link protocol; measure it with `millrace link bench`, or flash a "
+    "measuring firmware";
+
 Verdict no_answer(const RunResult& r) {
+  if (r.speaks_link_protocol) {
+    return failed(VerdictKind::no_answer, fmt::format("no answer: {}", kLinkDevice));
+  }
   const std::string detail = r.end_detail.empty() ? "" : fmt::format(" ({})", r.end_detail);
   if (r.modem_lines && !r.modem_lines->dtr) {
     return failed(VerdictKind::no_answer, fmt::format("no answer: {}{}", kDtrLow, detail));
@@ -126,6 +134,9 @@ Verdict refused(const RunResult& r) {
     return failed(
         VerdictKind::refused,
         fmt::format("refused: the device does not accept the settings: {}", r.end_detail));
+  }
+  if (r.speaks_link_protocol) {
+    return failed(VerdictKind::refused, fmt::format("refused: {}", kLinkDevice));
   }
   const bool dtr_low = r.modem_lines && !r.modem_lines->dtr;
   return failed(
@@ -231,16 +242,32 @@ std::string missing_at_the_end(const RunResult& r) {
                      bytes_text(tail->length));
 }
 
+}  // namespace
+
+Verdict timed_out(const RunResult& r) {
+  return failed(VerdictKind::timed_out,
+                fmt::format("timed out: {}, {} of {} bytes were verified until then{}",
+                            r.end_detail, grouped(r.in_bytes + r.out_bytes),
+                            grouped(uint64_t{r.settings.frame_size} * r.settings.frame_count),
+                            missing_at_the_end(r)));
+}
+
+namespace {
+
+// The device went away or restarted: what happened before that is a matter of its own.
+bool ends_by_itself(VerdictKind kind) {
+  return kind == VerdictKind::device_reset || kind == VerdictKind::replugged ||
+         kind == VerdictKind::device_gone;
+}
+
 Verdict judge_with_counters(const RunResult& r) {
-  if (auto verdict = judge_end(r)) return *verdict;
-  if (auto verdict = judge_faults(r)) return *verdict;
-  if (r.end == RunEnd::timed_out) {
-    return failed(VerdictKind::timed_out,
-                  fmt::format("timed out: {}, {} of {} bytes were verified until then{}",
-                              r.end_detail, grouped(r.in_bytes + r.out_bytes),
-                              grouped(uint64_t{r.settings.frame_size} * r.settings.frame_count),
-                              missing_at_the_end(r)));
+  if (auto verdict = judge_end(r)) {
+    const auto faults = ends_by_itself(verdict->kind) ? judge_faults(r) : std::nullopt;
+    if (faults) verdict->sentence += "; before that: " + faults->sentence;
+    return *verdict;
   }
+  if (auto verdict = judge_faults(r)) return *verdict;
+  if (r.end == RunEnd::timed_out) return timed_out(r);
   if (r.end == RunEnd::interrupted) {
     return failed(VerdictKind::interrupted,
                   fmt::format("interrupted{}: {} were verified until then, without a fault",

@@ -2,6 +2,7 @@
 // The rules of docs/verdicts.md in their three groups; judge() asks them in this order.
 #pragma once
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <vector>
@@ -12,10 +13,36 @@ namespace millrace::host {
 
 // How the run ended: reset, replugged, gone, refused, no answer, not our stream.
 std::optional<Verdict> judge_end(const RunResult& r);
-// What happened to the bytes.
+// What happened to the bytes: every fault that is not explained by another, most bytes first.
 std::optional<Verdict> judge_faults(const RunResult& r);
+// The device fell silent.
+Verdict timed_out(const RunResult& r);
 // Why a clean run was not faster.
 Verdict judge_speed(const RunResult& r);
+
+// What one rule found, and how many bytes that is about.
+struct Found {
+  Verdict verdict;
+  uint64_t bytes = 0;
+};
+// Looks at *rest for one kind of fault, and takes what that explains out of it: what later rules
+// find there is something else.
+using FaultRule = std::optional<Found> (*)(RunResult* rest);
+
+// verdict_losses.cc, in the order of docs/verdicts.md.
+std::optional<Found> device_discarded(RunResult* rest);
+std::optional<Found> lost(RunResult* rest);
+std::optional<Found> lost_on_the_way_out(RunResult* rest);
+std::optional<Found> altered_on_the_way_out(RunResult* rest);
+std::optional<Found> duplicated_on_the_way_out(RunResult* rest);
+
+// How many faults of a kind there are.
+inline uint64_t& fault_count(RunResult* r, link::FaultKind kind) {
+  return r->in_totals.faults_of_kind[static_cast<size_t>(kind)];
+}
+inline uint64_t fault_count(const RunResult& r, link::FaultKind kind) {
+  return r.in_totals.faults_of_kind[static_cast<size_t>(kind)];
+}
 
 // 1536 -> "1,536".
 std::string grouped(uint64_t n);
@@ -28,6 +55,9 @@ std::string joined(const std::vector<std::string>& list);
 std::string also_open(const RunResult& r);
 // Text in quotes, else hex.
 std::string show_bytes(const uint8_t* bytes, size_t size);
+
+// a - b, at least 0.
+inline uint64_t without(uint64_t a, uint64_t b) { return a - std::min(a, b); }
 
 inline Verdict failed(VerdictKind kind, std::string sentence) {
   return {kind, true, std::move(sentence)};

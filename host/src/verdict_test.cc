@@ -189,7 +189,10 @@ TEST(Verdict, StrippedEighthBit) {
     r.in_totals.single_altered[v] = 5;
     r.in_totals.altered_to[v] = static_cast<uint8_t>(v & 0x7f);
   }
-  expect(r, VerdictKind::tty_mangling, "ISTRIP");
+  expect(r, VerdictKind::tty_mangling, "ISTRIP set): bit 7 cleared (640 times)");
+  // Neighbours are not among the single ones; each lost one bit.
+  r.in_totals.flipped_bits = 2560;
+  expect(r, VerdictKind::tty_mangling, "bit 7 cleared (2,560 times)");
 }
 
 TEST(Verdict, ForeignWriterAndModemManager) {
@@ -255,11 +258,63 @@ TEST(Verdict, ReorderedIsStaleHereAndLostThere) {
   r.in_totals.duplicated_bytes = 512;
   add_loss(r, 4608, 512);
   expect(r, VerdictKind::reordered, "512 bytes in 1 place came earlier than they should");
-  r.faults.back().length = r.in_totals.lost_bytes = 1024;  // not the same piece
-  expect(r, VerdictKind::stale_bytes, "offset 4,096");
+  r.faults.back().length = r.in_totals.lost_bytes = 256;  // not the same piece
+  expect(r, VerdictKind::stale_bytes, "512 bytes at offset 4,096");
+  EXPECT_THAT(judge(r).sentence, HasSubstr("; also lost behind the device: "));
   r.faults.back().length = r.in_totals.lost_bytes = 512;
-  add_loss(r, 9216, 512);  // and another loss
-  expect(r, VerdictKind::stale_bytes, "offset 4,096");
+  add_loss(r, 9216, 512);  // and another loss: 1,024 bytes are missing, 512 stale
+  expect(r, VerdictKind::lost_behind_device, "; also stale bytes: 512 bytes at offset 4,096");
+}
+
+// ---- more than one fault
+
+TEST(Verdict, TwoFaultsAreNamedTheOneWithMoreBytesFirst) {
+  RunResult r = clean_run();
+  add_loss(r, 737280, 1536);
+  add_fault(r, FaultKind::flipped, 8192, 3);
+  r.in_totals.altered_bytes = 3;
+  r.in_totals.flipped_bits = 9;
+  expect(r, VerdictKind::lost_behind_device, "; also bit errors: 3 bytes altered (9 bits)");
+  r.in_totals.altered_bytes = 1537;
+  expect(r, VerdictKind::bit_errors, "; also lost behind the device: ");
+  add_insert(r, 9000, "AT\r");
+  EXPECT_THAT(judge(r).sentence, HasSubstr("; also foreign writer: 3 bytes in 1 place"));
+}
+
+TEST(Verdict, WhatOneFaultExplainsIsNoSecondOne) {
+  // IXON takes 30 bytes one by one and two of them in a row: no loss of its own.
+  RunResult r = clean_run();
+  for (uint64_t i = 0; i < 30; ++i) add_loss(r, 1000 * i, 1);
+  r.in_totals.single_lost[0x11] = 30;
+  add_loss(r, 90000, 2);
+  expect(r, VerdictKind::tty_mangling, "IXON");
+  EXPECT_EQ(judge(r).sentence.find("also"), std::string::npos) << judge(r).sentence;
+  // Three packets are one, and they are more.
+  add_loss(r, 737280, 1536);
+  expect(r, VerdictKind::lost_behind_device, "1,536 bytes did not arrive");
+  EXPECT_THAT(judge(r).sentence, HasSubstr("; also tty mangling: "));
+}
+
+TEST(Verdict, FaultsBeforeAnUnplugAreNamedBehindIt) {
+  RunResult r = clean_run();
+  r.end = RunEnd::gone;
+  r.end_detail = "ttyACM0: the device went away";
+  r.counters.reset();
+  EXPECT_EQ(judge(r).sentence.find("before that"), std::string::npos);
+  add_loss(r, 4096, 512);
+  expect(r, VerdictKind::device_gone, "; before that: lost: 512 bytes");
+}
+
+TEST(Verdict, TimedOutBehindOtherFaultsIsNamedToo) {
+  RunResult r = clean_run();
+  r.end = RunEnd::timed_out;
+  r.end_detail = "nothing came for 2000 ms";
+  r.counters.reset();
+  add_fault(r, FaultKind::flipped, 8192, 1);
+  r.in_totals.altered_bytes = r.in_totals.flipped_bits = 1;
+  r.in_totals.lost_bytes = 4096;
+  add_fault(r, FaultKind::missing_tail, 33550336, 4096);
+  expect(r, VerdictKind::timed_out, "; also bit errors: 1 byte altered");
 }
 
 TEST(Verdict, CacheCoherency) {
@@ -354,7 +409,7 @@ TEST(Verdict, BitErrorsAndDuplicates) {
   add_fault(r, FaultKind::flipped, 4096, 1);
   r.in_totals.altered_bytes = 1;
   r.in_totals.flipped_bits = 3;
-  expect(r, VerdictKind::bit_errors, "1 byte altered (3 bits) in 1 place;");
+  expect(r, VerdictKind::duplicated, "; also bit errors: 1 byte altered (3 bits) in 1 place;");
 }
 
 TEST(Verdict, FaultsOnTheWayOut) {

@@ -49,6 +49,14 @@ expect() {
   fi
 }
 
+# same NAME FILE OTHER: both files hold the same, and something.
+same() {
+  if [ ! -s "$2" ] || ! cmp "$2" "$3"; then
+    echo "FAILED $1: $2 is not $3"
+    failures=$((failures + 1))
+  fi
+}
+
 # expect_json FILE EXPRESSION: EXPRESSION of Python holds for the document `d`.
 expect_json() {
   if ! python3 -c 'import json, sys
@@ -141,6 +149,12 @@ run 0 link_resume link receive COM7 -o killed.bin --resume
 cmp link.bin killed.bin || { echo "FAILED link_resume: other bytes"; failures=$((failures + 1)); }
 run 1 link_text link receive COM7 -o info.bin --command info --idle-ms 500
 expect link_text 'ring bytes'
+# What arrives is what the Linux program takes from a device of its own.
+rm -f wanted.bin
+"$linux" link receive pc:link -o wanted.bin --command 'source 3000000' >/dev/null
+same link_receive link.bin wanted.bin
+run 1 serial_on_link serial bench COM7 --frames 10
+expect serial_on_link 'millrace link bench'
 
 [ "$failures" = 0 ] || { echo "$failures failed"; exit 1; }
 echo "all passed"

@@ -221,7 +221,8 @@ bool PtyDevice::State::make_link(const std::string& target, std::string* error) 
     unlink(link.c_str());
   }
   if (symlink(target.c_str(), link.c_str()) != 0) {
-    *error = link + ": the link to the terminal cannot be made: " + strerror(errno);
+    *error = link + ": the link to the terminal cannot be made: " + strerror(errno) +
+             " (choose a name in a folder that is there and may be written)";
     return false;
   }
   link_made = true;

@@ -23,7 +23,7 @@ constexpr int kFitRounds = 12;
 constexpr size_t kFillTries = 300;
 constexpr int kRounds = 4;
 constexpr int kSteps = 24;
-constexpr uint64_t kMaxWork = UINT64_C(400'000'000);  // steps of Workspace::steps(): a second or so
+constexpr uint64_t kMaxWork = UINT64_C(100'000'000);  // steps of Workspace::steps(): a second or so
 constexpr uint64_t kMaxExchanges = 400;
 
 class Chooser {
@@ -183,22 +183,26 @@ class Chooser {
     }
     std::stable_sort(out_side.begin(), out_side.end(),
                      [&](uint32_t a, uint32_t b) { return worth[a] > worth[b]; });
+    // Those inside, what saves least a byte first.
+    std::vector<uint32_t> inside;
+    for (uint32_t i = 0; i < best->chosen.size(); ++i) {
+      if (best->chosen[i] && !pinned_[i]) inside.push_back(i);
+    }
+    const auto alone = [&](uint32_t i) { return work_.candidates[i].stall; };
+    std::stable_sort(inside.begin(), inside.end(), [&](uint32_t a, uint32_t b) {
+      return alone(a) * work_.candidates[b].bytes < alone(b) * work_.candidates[a].bytes;
+    });
     uint64_t tried = 0;
-    for (size_t k = 0; k < out_side.size() && tried < tries; ++k) {
+    const size_t most = std::min<size_t>(out_side.size(), 2 * tries);
+    for (size_t k = 0; k < most && tried < tries; ++k) {
       Chosen changed = best->chosen;
       changed[out_side[k]] = true;
-      std::vector<uint32_t> inside;
-      for (uint32_t i = 0; i < changed.size(); ++i) {
-        if (changed[i] && !pinned_[i] && i != out_side[k]) inside.push_back(i);
-      }
-      const auto alone = [&](uint32_t i) { return work_.candidates[i].stall; };
-      std::stable_sort(inside.begin(), inside.end(), [&](uint32_t a, uint32_t b) {
-        return alone(a) * work_.candidates[b].bytes < alone(b) * work_.candidates[a].bytes;
-      });
+      uint64_t total = work_.total(changed);
       for (const uint32_t i : inside) {
-        if (work_.bytes(changed) + work_.veneers(changed) <= budget_) break;
-        if (alone(i) > worth[out_side[k]]) continue;
+        if (total <= budget_) break;
+        if (!changed[i] || i == out_side[k] || alone(i) > worth[out_side[k]]) continue;
         changed[i] = false;
+        total -= std::min<uint64_t>(total, work_.candidates[i].bytes);
       }
       if (work_.total(changed) > budget_) continue;
       ++tried;

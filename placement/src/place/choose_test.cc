@@ -120,5 +120,21 @@ TEST(FetchModel, AloneInItsSetsNothingIsSavedTogetherMuchIs) {
   EXPECT_EQ(model.lines(0), 1u);
 }
 
+TEST(FetchModel, ManyUnseenLinesCrowdEverySet) {
+  Units units;
+  FetchInput input;
+  const ElfIndex index;
+  Unit unit;
+  unit.address = 0x60000000;
+  unit.size = 32;
+  units.units.push_back(unit);
+  input.spots.push_back({unit.address, 0, 100, 110});
+  input.stall = 100;
+  input.unseen_lines = 4000;  // a thousand for each of 4 sets
+  const FetchModel model(units, index, TargetCache{32, 4, 2}, input);
+  EXPECT_NEAR(model.stall({false}), 100, 1);
+  EXPECT_NEAR(model.stall({true}), 0, 1e-6);
+}
+
 }  // namespace
 }  // namespace millrace::placement

@@ -64,7 +64,7 @@ Layout::Layout(const ElfIndex& index, const profile::Target& target, const Units
       const uint64_t next = has_next ? units.units[i + 1].address : sections[home].end();
       const uint64_t end = std::clamp<uint64_t>(next, unit.end(), unit.end() + kMostPadding);
       removed[home] += static_cast<uint32_t>(end - unit.address);
-      moved_bytes_ += (unit.size + kCodeAlign - 1) / kCodeAlign * kCodeAlign;
+      moved_bytes_ += (uint64_t{unit.size} + kCodeAlign - 1) / kCodeAlign * kCodeAlign;
       continue;
     }
     const uint32_t align = std::max(std::min(unit.align, kCodeAlign), 1u);

@@ -71,12 +71,14 @@ FetchModel::FetchModel(const Units& units, const ElfIndex& index,
   if (!cache_) return;
   const double unseen = input.unseen_lines / cache_->sets;
   for (uint32_t n = 0; n < kTable; ++n) {
-    // Unseen lines fall on sets by chance.
-    double chance = std::exp(-unseen), mean = 0;
+    // Unseen lines fall on sets by chance: Poisson. What is beyond the sum misses always.
+    double chance = std::exp(-unseen), mean = 0, rest = 1;
     for (uint32_t more = 0; more < kMoreLines && n > 0; ++more) {
       mean += chance * miss_share(n + more, cache_->ways);
+      rest -= chance;
       chance *= unseen / (more + 1);
     }
+    if (n > 0) mean += std::max(rest, 0.0);
     table_.push_back(mean);
   }
   std::vector<uint32_t> line_of_spot, in_set;

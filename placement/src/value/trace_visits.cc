@@ -10,22 +10,26 @@
 namespace millrace::placement {
 namespace {
 
+// Of one miss, or of the rest of a line. What takes longer waits for something else: a trace holds
+// one round only of a loop that polls.
+constexpr uint64_t kLongestWait = 2000;
+
 using profile::TraceAccess;
 using profile::TraceEvent;
 using profile::TraceReader;
 using profile::TraceRecord;
 
-// Calls f(block, cycles, data stall, lines) at the end of each block's visit.
+// Calls f(block, cycles, data stall, recorded fetch stall, lines) at the end of each block's visit.
 template <class F>
 void walk(std::span<const uint8_t> trace, std::vector<profile::TraceBlock>* blocks, F f) {
   TraceReader reader(trace);
   TraceRecord record;
   bool is_open = false;
   uint32_t block = 0;
-  uint64_t cycles = 0, data = 0;
+  uint64_t cycles = 0, data = 0, fetch = 0;
   std::vector<uint32_t> lines;
   const auto close = [&] {
-    if (is_open) f(block, cycles, data, lines);
+    if (is_open) f(block, cycles, data, fetch, lines);
     is_open = false;
   };
   while (reader.next(&record)) {
@@ -33,6 +37,7 @@ void walk(std::span<const uint8_t> trace, std::vector<profile::TraceBlock>* bloc
     if (record.kind == TraceRecord::Kind::miss) {
       if (record.access == static_cast<uint8_t>(TraceAccess::fetch)) {
         lines.push_back(record.line);
+        fetch += record.stall;
       } else {
         data += record.stall;
       }
@@ -45,7 +50,7 @@ void walk(std::span<const uint8_t> trace, std::vector<profile::TraceBlock>* bloc
     if (record.kind != TraceRecord::Kind::block) continue;
     is_open = true;
     block = record.block;
-    cycles = data = 0;
+    cycles = data = fetch = 0;
     lines.clear();
   }
   close();
@@ -57,7 +62,8 @@ void walk(std::span<const uint8_t> trace, std::vector<profile::TraceBlock>* bloc
 TraceVisits::TraceVisits(std::span<const uint8_t> trace) : trace_(trace) {
   std::vector<uint64_t> least;
   walk(trace, &blocks_,
-       [&](uint32_t block, uint64_t cycles, uint64_t data, const std::vector<uint32_t>& lines) {
+       [&](uint32_t block, uint64_t cycles, uint64_t data, uint64_t,
+           const std::vector<uint32_t>& lines) {
          if (block >= least.size()) least.resize(block + 1, UINT64_MAX);
          if (!lines.empty()) return;
          least[block] = std::min(least[block], cycles - std::min(cycles, data));
@@ -70,11 +76,17 @@ TraceVisits::TraceVisits(std::span<const uint8_t> trace) : trace_(trace) {
 }
 
 void TraceVisits::each(const std::function<void(const Visit&)>& visit) const {
+  uint64_t age = UINT64_MAX / 2;  // cycles since the last miss
   walk(trace_, nullptr,
-       [&](uint32_t block, uint64_t cycles, uint64_t data, const std::vector<uint32_t>& lines) {
+       [&](uint32_t block, uint64_t cycles, uint64_t data, uint64_t fetch,
+           const std::vector<uint32_t>& lines) {
          const uint64_t busy = base_[block] + data;
-         visit({block, cycles - std::min(cycles, busy), lines.data(),
-                static_cast<uint32_t>(lines.size())});
+         uint64_t stall = cycles - std::min(cycles, busy);
+         if (stall > (lines.size() + 1) * kLongestWait) stall = fetch;
+         // The rest of a line comes soon behind its first word; else a device was waited for.
+         if (lines.empty() && age > kLongestWait) stall = 0;
+         age = lines.empty() ? age + cycles : 0;
+         visit({block, stall, lines.data(), static_cast<uint32_t>(lines.size())});
        });
 }
 

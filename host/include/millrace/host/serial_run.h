@@ -110,13 +110,16 @@ struct RunResult {
   RunEnd end = RunEnd::no_answer;
   std::string end_detail;  // what the system said, or the refusal's reason
 
-  int64_t duration_ns = 0;         // request sent to last byte of the stream (IN), or REPORT (OUT)
-  uint64_t in_bytes = 0;           // stream bytes verified, IN
-  uint64_t out_bytes = 0;          // stream bytes verified by the device, OUT
-  uint64_t frames = 0;             // complete frames, both directions
-  uint64_t stale_input_bytes = 0;  // thrown away before the run started
-  double bytes_per_s = 0;          // in_bytes + out_bytes over duration
-  double ceiling_bytes_per_s = 0;  // 53.248e6, 1.216e6, 0 when the port is not USB
+  int64_t duration_ns = 0;  // request sent to last byte of the stream (IN), or REPORT (OUT)
+  uint64_t in_bytes = 0;    // stream bytes verified, IN
+  uint64_t out_bytes = 0;   // stream bytes verified by the device, OUT
+  // IN stream bytes that were still to come when the device went away or restarted, or when this
+  // host stopped the run: not lost, and in no fault.
+  uint64_t not_delivered_bytes = 0;
+  uint64_t frames = 0;                // complete frames, both directions
+  uint64_t stale_input_bytes = 0;     // thrown away before the run started
+  double bytes_per_s = 0;             // in_bytes + out_bytes over duration
+  double ceiling_bytes_per_s = 0;     // 53.248e6, 1.216e6, 0 when the port is not USB
   double packets_per_microframe = 0;  // high speed: 512-byte packets; else 0
 
   ReadStats reads;
@@ -143,6 +146,7 @@ struct RunResult {
   };
   std::vector<CountersSample> counters_during_run;  // at most 1,000, thinned evenly beyond
   std::optional<ModemLines> modem_lines;            // when nothing came: DTR says why
+  bool speaks_link_protocol = false;                // when nothing came: it answers `link`
 
   int64_t replug_ns = 0;                        // gone to open again; 0: no replug
   std::string replug_path;                      // where it came back

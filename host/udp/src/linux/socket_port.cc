@@ -188,7 +188,8 @@ class SocketPort final : public DatagramPort {
     std::vector<uint8_t> answer(2048);
     ssize_t got = -1;
     if (::connect(fd, to.get(), to.size) == 0) {
-      for (int64_t waited = 0; waited < patience_ns && got < 0; waited += kAskMs * 1'000'000) {
+      for (int64_t waited = 0; waited < patience_ns && got < 0;
+           waited += int64_t{kAskMs} * 1'000'000) {
         if (::send(fd, request.data(), request.size(), 0) < 0) break;
         pollfd ready{fd, POLLIN, 0};
         if (::poll(&ready, 1, kAskMs) > 0) {
@@ -409,7 +410,7 @@ class SocketPort final : public DatagramPort {
     return Error{
         ErrorCode::not_found,
         is_nobody(numeric_)
-            ? fmt::format("{}: nobody there answers ARP (is the device on, the address its "
+            ? fmt::format("{}: nobody answers ARP (is the device on, the address its "
                           "own?)",
                           where())
             : fmt::format("{}: no echo within {} ms{} (does it answer pings? is a firewall "

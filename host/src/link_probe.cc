@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "link_probe.h"
+
+#include <array>
+
+#include "millrace/link/frame_scanner.h"
+#include "millrace/link/link_frame.h"
+
+namespace millrace::host {
+
+bool speaks_link_protocol(Transport& transport, int64_t wait_ns) {
+  const int64_t now = transport.clock().now_ns();
+  link::LinkHello hello;
+  hello.nonce = hello.host_instance = hello.session = static_cast<uint32_t>(now / 1000) | 1;
+  hello.max_payload = link::kLinkMaxControl;
+  std::array<uint8_t, link::LinkHello::kBytes + link::kLinkOverhead> frame{};
+  link::FrameHeader header;
+  header.type = link::FrameType::hello;
+  header.from_host = true;
+  header.payload =
+      static_cast<uint32_t>(link::encode(hello, frame.data() + link::kLinkHeaderBytes));
+  const size_t size = link::finish_frame(header, 0, frame.data());
+  const int64_t deadline = now + wait_ns;
+  if (transport.write({frame.data(), size}, deadline).kind != IoKind::done) return false;
+
+  std::array<uint8_t, link::kLinkMaxControl + link::kLinkOverhead> buffer{};
+  link::FrameScanner scanner(buffer.data(), buffer.size(), true);
+  for (;;) {
+    size_t room = 0;
+    uint8_t* into = scanner.space(&room);
+    const IoResult got = transport.read({into, room}, deadline);
+    if (got.kind != IoKind::done) return false;
+    scanner.received(got.size);
+    link::FrameView view;
+    while (scanner.next(&view)) {
+      if (!view.header.from_host) return true;
+    }
+    // A device that never falls silent must not keep this going.
+    if (transport.clock().now_ns() >= deadline) return false;
+  }
+}
+
+}  // namespace millrace::host

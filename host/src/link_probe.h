@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+#include "millrace/host/transport.h"
+
+namespace millrace::host {
+
+// Whether the device answers in the protocol of spec/link_protocol.md within `wait_ns`. It is asked
+// for a session that it cannot know, so one that it keeps for another host stays as it is.
+bool speaks_link_protocol(Transport& transport, int64_t wait_ns);
+
+}  // namespace millrace::host
