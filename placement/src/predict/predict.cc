@@ -220,7 +220,7 @@ Failure predict(ElfIndex* index, const profile::Target& target, std::span<const 
                              header.identity().text(), printable(index->path()))};
   }
   Recording recording;
-  Failure failure = read_recording("the trace", trace, event, &recording);
+  Failure failure = read_recording(*index, trace, event, &recording);
   if (failure) return failure;
   out->events = event != kNone ? recording.events : std::max<uint64_t>(options.events, 1);
   if (recording.visits.empty() || out->events == 0) {

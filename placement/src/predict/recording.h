@@ -53,13 +53,14 @@ struct Recording {
   std::vector<DataMiss> data;  // loads from cached memory that missed, by line
   MissCost cost;
   bool is_partial = false;
-  uint32_t core_khz = 0;
+  uint32_t core_khz = 0;  // mean of the cycles in `busy`: a program changes its clock at start
 };
 
 inline constexpr size_t kMaxVisits = size_t{12} << 20;
 
-// `event`: address of the function that begins one; kNone: the whole trace.
-Failure read_recording(const std::string& path, std::span<const uint8_t> trace, uint32_t event,
+// `trace`: of the program `index`. `event`: address of the function that begins one; kNone: the
+// whole trace.
+Failure read_recording(const ElfIndex& index, std::span<const uint8_t> trace, uint32_t event,
                        Recording* out);
 
 }  // namespace millrace::placement
