@@ -193,6 +193,30 @@ TEST_F(Predict, ClockIsThatOfTheCountedEvents) {
   EXPECT_NEAR(out_.core_khz, 528'000 / 1.5, 2'000);
 }
 
+// Misses that no cache of this geometry has: one function in turn with itself.
+TEST_F(Predict, ModelThatDoesNotRepeatTheTraceClaimsNothing) {
+  TraceText good;
+  for (unsigned i = 0; i < 101; ++i) good.block(address("event"), 16, i == 0 ? 0 : 20);
+  ASSERT_FALSE(predict(good.bytes, "first\n", by_event("event")));
+  EXPECT_TRUE(out_.is_usable);
+  TraceText text;
+  for (unsigned i = 0; i < 101; ++i) {
+    text.block(address("event"), 16, i == 0 ? 0 : 520);
+    text.block(address("first"), 16, 20);
+    text.miss(address("first"), 500);
+  }
+  ASSERT_FALSE(predict(text.bytes, "first\n", by_event("event")));
+  EXPECT_FALSE(out_.is_usable);
+}
+
+TEST_F(Predict, StrippedProgramHasNoNames) {
+  tools_.run("arm-none-eabi-strip out.elf");
+  index_ = tools_.index();
+  const Failure failure = predict(TraceText().bytes, "first\n", {});
+  ASSERT_TRUE(failure && failure->kind == Error::Kind::usage);
+  EXPECT_NE(failure->message.find("no symbols"), std::string::npos);
+}
+
 TEST_F(Predict, BadInputIsASentence) {
   const std::vector<uint8_t> good = trace(10).bytes;
   const auto message = [&](const std::vector<uint8_t>& bytes, const PredictOptions& options) {

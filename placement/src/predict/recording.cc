@@ -186,7 +186,14 @@ class Recorder {
       ++out_.events;
       at_event_ = {out_.visits.size(), data_.size(), misses_.size(), out_.busy, busy_ms_};
     }
-    if (!is_open_) return;
+    if (!is_open_) {
+      std::vector<uint32_t>& warm_up = out_.warm_up;
+      if (warm_up.size() == 2 * kMaxWarmUp) {
+        warm_up.erase(warm_up.begin(), warm_up.begin() + kMaxWarmUp);
+      }
+      warm_up.push_back(number);
+      return;
+    }
     has_current_ = true;
     lines_ += 1 + reader.blocks()[number].halfwords / 16;
     current_ = number;
