@@ -91,9 +91,9 @@ void add_check(Command parent, const Program& program) {
   add_program_options(command, &options->program);
   command.text("--list", "FILE", "What was asked for (spec/placement_list.md)", ValueKind::file,
                &options->list);
-  command.option("--budget", "BYTES", "At most so much of the fast memory, beyond --before's; 32K",
-                 ValueKind::text,
-                 number_into(&options->check.budget, Scale::bytes, 1, uint64_t{1} << 32));
+  command.option(
+      "--budget", "BYTES", "At most so much of the fast memory, beyond --before's: bytes, as 32K",
+      ValueKind::text, number_into(&options->check.budget, Scale::bytes, 1, uint64_t{1} << 32));
   command.text("--region", "NAME", "The fast memory, as the target names it (first one for code)",
                ValueKind::text, &options->check.region);
   command.text("--before", "ELF", "The program without the list: what stood there may stand there",

@@ -44,7 +44,8 @@ int run(const Options& options, const Invocation& invocation) {
   Json document = result_document("predict", invocation);
   document["predict"] = prediction_json(prediction);
   status = write_outputs(options.outputs, document);
-  return status ? kOk : fail_output(status.error());
+  if (!status) return fail_output(status.error());
+  return prediction.is_usable ? kOk : kFailed;
 }
 
 }  // namespace
@@ -61,7 +62,8 @@ void add_predict(Command parent, const Program& program) {
       "The blocks of the trace are run through a model of the instruction cache, with the code of\n"
       "the list in fast memory and the rest moved together as a linker does it. Times are core "
       "cycles\n"
-      "an event, awake. TRACE: of `board run --trace` or `board:IMAGE?trace=FILE`.");
+      "an event, awake. Exit code 1, and no prediction, if the model does not repeat the trace to\n"
+      "20 %. TRACE: of `board run --trace` or `board:IMAGE?trace=FILE`.");
   add_program_options(command, &options->program);
   command.positional("TRACE", "Execution trace of this ELF (spec/trace.md)", ValueKind::file, true,
                      &options->trace);

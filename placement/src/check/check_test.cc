@@ -214,14 +214,20 @@ TEST_F(Check, RegionsAndBudgetsThatCannotBeAreUsageErrors) {
   EXPECT_NE(message(with_budget(uint64_t{1} << 21)).find("more than the"), std::string::npos);
 }
 
-TEST_F(Check, StrippedProgramsAreCheckedBySections) {
+TEST_F(Check, StrippedProgramsHaveNoNamesToCheck) {
   build("*(.text.hot)");
   tools_.run("arm-none-eabi-strip out.elf");
   ASSERT_FALSE(ElfIndex::read(tools_.path("out.elf"), {}, &index_));
-  check("hot\n");
-  EXPECT_EQ(status("landed"), CheckStatus::passed);  // nothing there is in the wrong place
-  EXPECT_EQ(status("drift"), CheckStatus::failed);
+  ASSERT_FALSE(parse_list("hot.list", "hot\n", &list_));
+  profile::Target target;
+  ASSERT_FALSE(profile::find_target("teensy41", index_, &target));
+  CheckOptions options;
+  EXPECT_FALSE(placement::check(&index_, target, options, &report_));  // by sections
   EXPECT_FALSE(report_.notes.empty());
+  options.list = &list_;
+  const Failure failure = placement::check(&index_, target, options, &report_);
+  ASSERT_TRUE(failure && failure->kind == Error::Kind::usage);
+  EXPECT_NE(failure->message.find("no symbols"), std::string::npos);
 }
 
 }  // namespace

@@ -39,6 +39,12 @@ Failure check(ElfIndex* index, const profile::Target& target, const CheckOptions
 }
 
 Failure Checker::run() {
+  if (!index_.has_symbols() && options_.list != nullptr) {
+    return Error{Error::Kind::usage,
+                 fmt::format("{} has no symbols, and a list is made of names (give the ELF as it "
+                             "was linked, not stripped)",
+                             printable(index_.path()))};
+  }
   Failure failure = choose_region();
   if (failure) return failure;
   graph_ = profile::CallGraph::build(index_);

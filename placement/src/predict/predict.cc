@@ -74,9 +74,14 @@ class Model {
   Run run(uint32_t seed) {
     tags_.assign(size_t{cache_.sets} * cache_.ways, UINT32_MAX);
     random_ = seed * 2654435761u | 1;
-    run_ = Run();
     now_ = last_miss_ = 0;
     last_line_ = 0;
+    // The cache holds what ran before the first event, as it did when that was traced.
+    for (const uint32_t visit : recording_.warm_up) {
+      const Block& block = blocks_[visit];
+      for (uint32_t line = block.first; block.is_cached && line <= block.last; ++line) fetch(line);
+    }
+    run_ = Run();
     const Block* before = nullptr;
     for (const Visit& visit : recording_.visits) {
       const Block& block = blocks_[visit.block];
@@ -198,6 +203,12 @@ std::vector<bool> moved_units(ElfIndex* index, const profile::Target& target,
 Failure predict(ElfIndex* index, const profile::Target& target, std::span<const uint8_t> trace,
                 const PlacementList& list, const PredictOptions& options, Prediction* out) {
   *out = Prediction();
+  if (!index->has_symbols()) {
+    return Error{Error::Kind::usage,
+                 fmt::format("{} has no symbols, and a list is made of names (give the ELF as it "
+                             "was linked, not stripped)",
+                             printable(index->path()))};
+  }
   if (!target.cache) {
     return Error{Error::Kind::usage,
                  fmt::format("target {} has no instruction cache (name another with --target)",
@@ -220,7 +231,7 @@ Failure predict(ElfIndex* index, const profile::Target& target, std::span<const 
                              header.identity().text(), printable(index->path()))};
   }
   Recording recording;
-  Failure failure = read_recording("the trace", trace, event, &recording);
+  Failure failure = read_recording(*index, trace, event, &recording);
   if (failure) return failure;
   out->events = event != kNone ? recording.events : std::max<uint64_t>(options.events, 1);
   if (recording.visits.empty() || out->events == 0) {
@@ -245,7 +256,7 @@ Failure predict(ElfIndex* index, const profile::Target& target, std::span<const 
   const double events = static_cast<double>(out->events);
   const double fetch = recording.fetch;
   const double other = static_cast<double>(recording.busy) - fetch;
-  const double scale = before.mean.fetch > 0 ? fetch / before.mean.fetch : 1;
+  const double scale = before.mean.fetch > 0 ? std::max(fetch, 0.0) / before.mean.fetch : 1;
   out->visits = recording.visits.size();
   out->is_partial = recording.is_partial;
   out->core_khz = recording.core_khz;
@@ -260,10 +271,14 @@ Failure predict(ElfIndex* index, const profile::Target& target, std::span<const 
                     after.mean.misses / events, after.mean.veneers / events};
   // What the model had to be corrected by, what chance does, and what it was off elsewhere.
   const double chance = scale * (after.high - after.low) / 2 / events;
-  const double correction = std::abs(scale - 1) * out->predicted.fetch;
+  const double correction = before.mean.fetch > 0 ? std::abs(scale - 1) * after.mean.fetch / events
+                                                  : std::abs(fetch) / events;
   const double bound = kValidatedError * out->predicted.busy + chance + correction;
   out->low = out->predicted.busy - bound;
   out->high = out->predicted.busy + bound;
+  out->low = std::max(out->low, 0.0);
+  const double off = std::abs(out->model.busy - out->recorded.busy);
+  out->is_usable = out->recorded.busy > 0 && off <= kUsableError * out->recorded.busy;
   if (out->is_partial) {
     out->notes.push_back(
         fmt::format("the trace is longer than what was run of it, {} blocks", out->visits));

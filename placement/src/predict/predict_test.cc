@@ -46,6 +46,11 @@ class TraceText {
     number(stall);
     number(0);
   }
+  void event(uint64_t code, uint64_t argument, uint64_t delta) {
+    number(code << 2 | 3);
+    number(argument);
+    number(delta);
+  }
   std::vector<uint8_t> bytes;
 
  private:
@@ -70,6 +75,9 @@ class Predict : public ::testing::Test {
                 "\n.type " + name + ", %function\n.thumb_func\n" + name +
                 ":\n.rept 15\nnop\n.endr\nbx lr\n.size " + name + ", 32\n";
     }
+    source +=
+        ".section .text.event,\"ax\"\n.balign 4\n.global idle\n.type idle, %function\n.thumb_func\n"
+        "idle:\nnop\nwfi\nwfi.w\nbx lr\n.size idle, 10\n";
     tools_.write("a.S", source);
     tools_.compile("a.S");
     tools_.write("link.ld",
@@ -142,6 +150,71 @@ TEST_F(Predict, EventsCanBeGivenByNumber) {
   ASSERT_FALSE(predict(trace(100).bytes, "", options));
   EXPECT_EQ(out_.events, 100u);
   EXPECT_NEAR(out_.recorded.misses, 3, 0.1);
+}
+
+// `idle`: NOP and WFI issue in 2 cycles, miss for 500, and sleep 100,000; then WFI.W alone, of 2
+// halfwords and issue cycles, which an exception ends after 3,000.
+TEST_F(Predict, SleepIsNotBusy) {
+  TraceText slept;
+  uint64_t delta = 0;
+  for (unsigned i = 0; i < 11; ++i) {
+    slept.block(address("event"), 16, delta);
+    slept.block(address("idle"), 2, 20);
+    slept.miss(address("idle"), 500);
+    slept.block(address("idle") + 4, 2, 502 + 100'000);
+    slept.event(1, 16, 3'000);
+    slept.block(address("first"), 16, 12);  // entry
+    slept.event(2, 16, 20);
+    delta = 14;  // return
+  }
+  ASSERT_FALSE(predict(slept.bytes, "", by_event("event")));
+  EXPECT_EQ(out_.events, 10u);
+  EXPECT_NEAR(out_.recorded.busy, 20 + 502 + 2 + 12 + 20 + 14, 0.01);
+  PredictOptions options;
+  options.events = 11;
+  ASSERT_FALSE(predict(slept.bytes, "", options));
+  // The end of the last block is the last record.
+  EXPECT_NEAR(out_.recorded.busy, (11 * 570 - 14) / 11.0, 0.01);
+}
+
+// 100 turns at 600 MHz, as the header has it; the clock changes before, at start.
+TEST_F(Predict, ClockIsThatOfTheCountedEvents) {
+  TraceText text;
+  text.event(5, 120'000, 1000);
+  text.block(address("first"), 16, 500);
+  text.event(5, 528'000, 30'000);
+  for (unsigned i = 0; i < 101; ++i) text.block(address("event"), 16, 20);
+  ASSERT_FALSE(predict(text.bytes, "", by_event("event")));
+  EXPECT_EQ(out_.core_khz, 528'000u);
+  // Half of the cycles at 528 MHz and half at 264 MHz take 1.5 times as long as at 528.
+  text.event(5, 264'000, 20);
+  for (unsigned i = 0; i < 101; ++i) text.block(address("event"), 16, i == 0 ? 0 : 20);
+  ASSERT_FALSE(predict(text.bytes, "", by_event("event")));
+  EXPECT_NEAR(out_.core_khz, 528'000 / 1.5, 2'000);
+}
+
+// Misses that no cache of this geometry has: one function in turn with itself.
+TEST_F(Predict, ModelThatDoesNotRepeatTheTraceClaimsNothing) {
+  TraceText good;
+  for (unsigned i = 0; i < 101; ++i) good.block(address("event"), 16, i == 0 ? 0 : 20);
+  ASSERT_FALSE(predict(good.bytes, "first\n", by_event("event")));
+  EXPECT_TRUE(out_.is_usable);
+  TraceText text;
+  for (unsigned i = 0; i < 101; ++i) {
+    text.block(address("event"), 16, i == 0 ? 0 : 520);
+    text.block(address("first"), 16, 20);
+    text.miss(address("first"), 500);
+  }
+  ASSERT_FALSE(predict(text.bytes, "first\n", by_event("event")));
+  EXPECT_FALSE(out_.is_usable);
+}
+
+TEST_F(Predict, StrippedProgramHasNoNames) {
+  tools_.run("arm-none-eabi-strip out.elf");
+  index_ = tools_.index();
+  const Failure failure = predict(TraceText().bytes, "first\n", {});
+  ASSERT_TRUE(failure && failure->kind == Error::Kind::usage);
+  EXPECT_NE(failure->message.find("no symbols"), std::string::npos);
 }
 
 TEST_F(Predict, BadInputIsASentence) {

@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
+// Sleep is no work. A trace of the board has no records of it (kinds sleep and wake are for cores
+// that tell): a core sleeps in a WFI or WFE, which ends its block, from when the block has issued
+// and its misses are over until the next record, of a block or of an exception. `profile` counts
+// the same cycles as idle (ElfIndex::is_waiting).
 #include "predict/recording.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <map>
 
@@ -71,13 +76,13 @@ namespace {
 
 class Recorder {
  public:
-  Recorder(uint32_t event, Recording* out) : event_(event), out_(*out) {
+  Recorder(const ElfIndex& index, uint32_t event, uint32_t core_khz, Recording* out)
+      : index_(index), event_(event), out_(*out), khz_(core_khz) {
     is_open_ = event == kNone;
   }
 
   void take(const TraceReader& reader, const TraceRecord& record) {
-    now_ += record.delta;
-    if (is_asleep_) asleep_ += record.delta;
+    spend(record.delta);
     switch (record.kind) {
       case TraceRecord::Kind::block:
         block(reader, record.block);
@@ -86,8 +91,7 @@ class Recorder {
         miss(record);
         break;
       case TraceRecord::Kind::event:
-        if (record.event == static_cast<uint64_t>(TraceEvent::sleep)) is_asleep_ = true;
-        if (record.event == static_cast<uint64_t>(TraceEvent::wake)) is_asleep_ = false;
+        event(record);
         break;
     }
   }
@@ -99,9 +103,14 @@ class Recorder {
     } else {
       out_.visits.resize(at_event_.visits);
       out_.busy = at_event_.busy;
+      busy_ms_ = at_event_.busy_ms;
       misses_.resize(at_event_.misses);
       data_.resize(at_event_.data);
       if (out_.events > 0) --out_.events;
+    }
+    if (busy_ms_ > 0) {
+      out_.core_khz =
+          static_cast<uint32_t>(std::llround(static_cast<double>(out_.busy) / busy_ms_));
     }
     out_.blocks = blocks;
     out_.misses = misses_.size();
@@ -119,7 +128,43 @@ class Recorder {
   struct Sums {
     size_t visits = 0, data = 0, misses = 0;
     uint64_t busy = 0;
+    double busy_ms = 0;
   };
+
+  void spend(uint64_t delta) {
+    now_ += delta;
+    uint64_t awake = is_asleep_ ? 0 : delta;
+    if (ends_in_wait_) {
+      awake = std::min(awake, awake_left_);
+      awake_left_ -= awake;
+    }
+    asleep_ += delta - awake;
+    if (khz_ > 0) awake_ms_ += static_cast<double>(awake) / khz_;
+  }
+
+  void event(const TraceRecord& record) {
+    switch (static_cast<TraceEvent>(std::min<uint64_t>(record.event, UINT8_MAX))) {
+      case TraceEvent::sleep:
+        is_asleep_ = true;
+        break;
+      case TraceEvent::core_clock:
+        khz_ = static_cast<uint32_t>(std::min<uint64_t>(record.argument, UINT32_MAX));
+        break;
+      case TraceEvent::reset:
+      case TraceEvent::wake:
+      case TraceEvent::exception_taken:
+      case TraceEvent::exception_return:
+        is_asleep_ = ends_in_wait_ = false;
+        break;
+    }
+  }
+
+  bool ends_in_wait(const TraceReader& reader, uint32_t number) {
+    for (size_t i = waits_.size(); i < reader.blocks().size(); ++i) {
+      waits_.push_back(index_.is_wait_before(reader.blocks()[i].end()));
+    }
+    return waits_[number];
+  }
 
   void close() {
     if (!has_current_) return;
@@ -127,26 +172,38 @@ class Recorder {
     const uint64_t compute = total > fetch_ ? total - fetch_ : 0;
     out_.visits.push_back({current_, static_cast<float>(compute)});
     out_.busy += total;
+    busy_ms_ += awake_ms_;
     has_current_ = false;
   }
 
   void block(const TraceReader& reader, uint32_t number) {
     close();
     is_asleep_ = false;
+    ends_in_wait_ = ends_in_wait(reader, number);
+    awake_left_ = reader.blocks()[number].issue;
     if (event_ != kNone && reader.blocks()[number].address == event_) {
       is_open_ = true;
       ++out_.events;
-      at_event_ = {out_.visits.size(), data_.size(), misses_.size(), out_.busy};
+      at_event_ = {out_.visits.size(), data_.size(), misses_.size(), out_.busy, busy_ms_};
     }
-    if (!is_open_) return;
+    if (!is_open_) {
+      std::vector<uint32_t>& warm_up = out_.warm_up;
+      if (warm_up.size() == 2 * kMaxWarmUp) {
+        warm_up.erase(warm_up.begin(), warm_up.begin() + kMaxWarmUp);
+      }
+      warm_up.push_back(number);
+      return;
+    }
     has_current_ = true;
     lines_ += 1 + reader.blocks()[number].halfwords / 16;
     current_ = number;
     begun_ = now_;
     asleep_ = fetch_ = 0;
+    awake_ms_ = 0;
   }
 
   void miss(const TraceRecord& record) {
+    awake_left_ += std::min(record.stall, uint64_t{UINT32_MAX});
     if (record.access == static_cast<uint8_t>(TraceAccess::fetch)) {
       if (has_current_) {
         misses_.push_back({int64_t{record.line} - last_line_, now_ - last_miss_,
@@ -208,9 +265,15 @@ class Recorder {
   static constexpr size_t kTail = 8;  // visits
   static constexpr size_t kMaxDataMisses = size_t{4} << 20;
   static constexpr uint32_t kTraceLineBytes = 32;
+  const ElfIndex& index_;
   const uint32_t event_;
   Recording& out_;
+  uint32_t khz_;
   bool is_open_ = false, is_asleep_ = false, has_current_ = false;
+  bool ends_in_wait_ = false;  // the current block
+  uint64_t awake_left_ = 0;    // cycles that it works before it sleeps
+  double awake_ms_ = 0, busy_ms_ = 0;
+  std::vector<bool> waits_;  // by block
   uint64_t now_ = 0, begun_ = 0, asleep_ = 0, fetch_ = 0, last_miss_ = 0;
   int64_t last_line_ = 0;
   uint32_t current_ = 0;
@@ -222,17 +285,16 @@ class Recorder {
 
 }  // namespace
 
-Failure read_recording(const std::string& path, std::span<const uint8_t> trace, uint32_t event,
+Failure read_recording(const ElfIndex& index, std::span<const uint8_t> trace, uint32_t event,
                        Recording* out) {
   *out = Recording();
   TraceReader reader(trace);
   const auto damaged = [&] {
-    return Error{Error::Kind::malformed,
-                 fmt::format("{}: {}", printable(path), printable(reader.problem()))};
+    return Error{Error::Kind::malformed, fmt::format("the trace: {}", printable(reader.problem()))};
   };
   if (!reader.problem().empty()) return damaged();
   out->core_khz = reader.core_khz();
-  Recorder recorder(event, out);
+  Recorder recorder(index, event, reader.core_khz(), out);
   TraceRecord record;
   while (!recorder.is_full() && reader.next(&record)) recorder.take(reader, record);
   if (!reader.problem().empty()) return damaged();

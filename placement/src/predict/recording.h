@@ -46,6 +46,7 @@ struct DataMiss {
 
 struct Recording {
   std::vector<profile::TraceBlock> blocks;
+  std::vector<uint32_t> warm_up;  // blocks before the first event, the last kMaxWarmUp: not counted
   std::vector<Visit> visits;
   uint64_t busy = 0, misses = 0;  // cycles, number
   double fetch = 0;               // of busy, waiting for instructions
@@ -53,13 +54,15 @@ struct Recording {
   std::vector<DataMiss> data;  // loads from cached memory that missed, by line
   MissCost cost;
   bool is_partial = false;
-  uint32_t core_khz = 0;
+  uint32_t core_khz = 0;  // mean of the cycles in `busy`: a program changes its clock at start
 };
 
+inline constexpr size_t kMaxWarmUp = size_t{1} << 20;
 inline constexpr size_t kMaxVisits = size_t{12} << 20;
 
-// `event`: address of the function that begins one; kNone: the whole trace.
-Failure read_recording(const std::string& path, std::span<const uint8_t> trace, uint32_t event,
+// `trace`: of the program `index`. `event`: address of the function that begins one; kNone: the
+// whole trace.
+Failure read_recording(const ElfIndex& index, std::span<const uint8_t> trace, uint32_t event,
                        Recording* out);
 
 }  // namespace millrace::placement

@@ -374,6 +374,18 @@ std::span<const uint8_t> ElfIndex::bytes_at(uint32_t address, uint32_t size) con
   return all.subspan(offset, size);
 }
 
+bool ElfIndex::is_wait_before(uint32_t end) const {
+  const auto half = [this](uint32_t address) -> uint32_t {
+    const std::span<const uint8_t> bytes = bytes_at(address, 2);
+    return bytes.empty() ? 0 : link::load_le16(bytes.data());
+  };
+  if (machine() == Machine::riscv)
+    return end >= 4 && half(end - 4) == 0x73 && half(end - 2) == 0x1050;
+  if (end >= 2 && (half(end - 2) == 0xBF30 || half(end - 2) == 0xBF20)) return true;
+  if (end < 4 || half(end - 4) != 0xF3AF) return false;
+  return half(end - 2) == 0x8003 || half(end - 2) == 0x8002;
+}
+
 bool ElfIndex::is_waiting(uint32_t pc) const {
   constexpr uint32_t kLookBack = 16;
   const auto half = [this](uint32_t address) -> uint32_t {

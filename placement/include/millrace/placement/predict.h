@@ -38,6 +38,7 @@ struct Prediction {
   Cycles model;             // the same placement by the model, before it is scaled to the trace
   Cycles predicted;
   double low = 0, high = 0;                    // of predicted.busy
+  bool is_usable = false;  // the model repeats the trace to kUsableError; else nothing is claimed
   uint64_t moved_bytes = 0;                    // code that the list moves
   uint64_t lines_before = 0, lines_after = 0;  // distinct cached lines that the trace executes
   uint32_t core_khz = 0;
@@ -46,6 +47,8 @@ struct Prediction {
 
 // How far `predicted.busy` was off where it was checked: docs/placement.md has the runs.
 inline constexpr double kValidatedError = 0.05;
+// A model that is further off on the trace as it is says nothing of another placement.
+inline constexpr double kUsableError = 0.2;
 
 // Fails: a trace that is damaged, of another program or without an event; a target without an
 // instruction cache; an `event` that is no function (usage).

@@ -158,6 +158,8 @@ class ElfIndex {
   // The core waits for an interrupt: `pc` is that of a WFI or WFE, or behind one with nothing but
   // barriers and CPS in between.
   bool is_waiting(uint32_t pc) const;
+  // The instruction that ends at `end` is a WFI or WFE.
+  bool is_wait_before(uint32_t end) const;
   // `size` bytes at a run address, as stored in the file; empty if they are not there.
   std::span<const uint8_t> bytes_at(uint32_t address, uint32_t size) const;
 
