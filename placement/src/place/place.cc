@@ -114,7 +114,7 @@ class Placer {
     work_.input = read_fetches(out_.profile, work_.units, index_, trace_);
     work_.model = std::make_unique<FetchModel>(work_.units, index_, target_.cache, work_.input);
     if (!trace_.empty() && target_.cache) {
-      work_.sim = std::make_unique<TraceSim>(trace_, work_.units, index_, target_);
+      work_.sim = std::make_unique<TraceSim>(trace_, work_.units, index_, target_, work_.graph);
       if (work_.sim->visits() == 0) work_.sim.reset();
     }
     work_.region_start = region_->start;
