@@ -440,7 +440,9 @@ class Placer {
     const auto busy = static_cast<double>(out_.profile.busy());
     const auto point = [&] {
       const double stall = work_.stall(chosen);
-      const double gain = busy > 0 ? std::clamp((base_stall_ - stall) / busy, 0.0, 1.0) : 0;
+      double gain = busy > 0 ? std::clamp((base_stall_ - stall) / busy, 0.0, 1.0) : 0;
+      // More bytes can always be left empty: the best so far.
+      if (!out_.curve.empty()) gain = std::max(gain, out_.curve.back().gain);
       out_.curve.push_back({work_.total(chosen), gain});
     };
     point();
