@@ -219,7 +219,7 @@ void add_link_receive(Command parent, const Program& program) {
       "was).\n"
       "Exit code 1 if the device reported lost bytes (a gap); they are not in the file.");
   add_link_port(command, &options->link);
-  command.option("-o,--output", "FILE", "Where the bytes go; - is stdout", ValueKind::file,
+  command.option("-o,--output", "FILE", "Where the bytes go; - is stdout", ValueKind::output,
                  [options](const std::string& value) {
                    options->file = value;
                    return Status();

@@ -81,11 +81,11 @@ void add_memory(Command parent, const Program& program) {
                ValueKind::file, &options->samples);
   command.text("--treemap", "FILE",
                "Write regions, sections, libraries, files and symbols as nested JSON; - is stdout",
-               ValueKind::file, &options->treemap);
+               ValueKind::output, &options->treemap);
   command.option("--top", "N", "Biggest symbols to list (20)", ValueKind::text,
                  number_into(&options->top, Scale::count, 1, 1'000'000));
   add_json_option(command, &options->outputs);
-  command.text("--csv", "FILE", "Write every symbol as CSV; - is stdout", ValueKind::file,
+  command.text("--csv", "FILE", "Write every symbol as CSV; - is stdout", ValueKind::output,
                &options->outputs.csv);
   command.action([options, &program] { return run(*options, program.invocation); });
 }

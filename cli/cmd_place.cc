@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <cstring>
 #include <memory>
 
@@ -134,6 +135,16 @@ int run_drift(const Options& options, LoadedProgram* program, const Invocation& 
   return kOk;
 }
 
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> out;
+  for (size_t at = 0; at < text.size();) {
+    const size_t end = std::min(text.find('\n', at), text.size());
+    out.push_back(text.substr(at, end - at));
+    at = end + 1;
+  }
+  return out;
+}
+
 int run_evict(const Options& options, LoadedProgram* program, const profile::SampleSet& samples,
               const Invocation& invocation) {
   placement::EvictOptions evict;
@@ -153,7 +164,19 @@ int run_evict(const Options& options, LoadedProgram* program, const profile::Sam
   texts[kGnuLd] = gnu_ld_fragment(eviction.list);
   texts[kZephyrCmake] = zephyr_cmake(eviction.list, &program->index, eviction.to);
   texts[kZephyrSnippet] = zephyr_snippet(eviction.list);
-  texts[kAttributes] = attribute_list(eviction.list, &program->index, "FLASHMEM");
+  placement::PlacementList editable, script;
+  for (const placement::Evicted& one : eviction.evicted) {
+    (one.has_source ? editable : script).entries.push_back(one.entry);
+  }
+  texts[kAttributes] = attribute_list(editable, &program->index, "FLASHMEM");
+  if (!script.entries.empty()) {
+    texts[kAttributes] +=
+        "\n// No source to edit. For the flash section of the linker script, before .text takes "
+        "it:\n";
+    for (const std::string& line : lines_of(gnu_ld_fragment(script))) {
+      texts[kAttributes] += "// " + line + '\n';
+    }
+  }
   Status written = write_outputs(options.outputs, document, evict_csv(eviction));
   if (written) written = write_files(options, texts);
   if (!written) return fail_output(written.error());
@@ -283,10 +306,10 @@ void add_place(Command parent, const Program& program) {
   command.flag("--force", "Take samples that do not belong to ELF",
                &options->place.profile.accept_mismatch);
   for (size_t i = 0; i < kOutputs; ++i) {
-    command.text(kInfos[i].option, "FILE", kInfos[i].help, ValueKind::file, &options->files[i]);
+    command.text(kInfos[i].option, "FILE", kInfos[i].help, ValueKind::output, &options->files[i]);
   }
   add_json_option(command, &options->outputs);
-  command.text("--csv", "FILE", "Write every candidate as CSV; - is stdout", ValueKind::file,
+  command.text("--csv", "FILE", "Write every candidate as CSV; - is stdout", ValueKind::output,
                &options->outputs.csv);
   command.action([options, &program] { return run(*options, program.invocation); });
 }

@@ -265,11 +265,11 @@ void add_profile(Command parent, const Program& program) {
   add_json_option(command, &options->outputs);
   add_table_options(command, &options->outputs);
   for (size_t i = 0; i < std::size(kViewers); ++i) {
-    command.text(kViewers[i].option, "FILE", kViewers[i].help, ValueKind::file,
+    command.text(kViewers[i].option, "FILE", kViewers[i].help, ValueKind::output,
                  &options->viewers[i]);
   }
   command.text("--save", "FILE", "Write the samples as a sample file that names this ELF",
-               ValueKind::file, &options->save);
+               ValueKind::output, &options->save);
   command.action([options, &program] { return run(*options, program.invocation); });
   add_profile_record(command, program);
 }

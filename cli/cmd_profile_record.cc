@@ -192,7 +192,8 @@ void add_profile_record(Command profile, const Program& program) {
                      "udp:ADDRESS[:PORT], an IPv4 address, a serial port (as `serial bench` takes "
                      "it), or board:IMAGE?KEY=VALUE",
                      ValueKind::port, true, &o->target);
-  command.text("-o,--output", "FILE", "The sample file; - is stdout", ValueKind::file, &o->output);
+  command.text("-o,--output", "FILE", "The sample file; - is stdout", ValueKind::output,
+               &o->output);
   command.option("--samples", "N", "Stop when so many are there (16384)", ValueKind::text,
                  [o](const std::string& text) {
                    o->has_samples = true;

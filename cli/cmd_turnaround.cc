@@ -222,7 +222,7 @@ void add_turnaround(Command parent, const Program& program) {
   command.flag("--all", "Details of every device, not of the first alone",
                &options->view.all_devices);
   add_json_option(command, &options->outputs);
-  command.text("--csv", "FILE", "Write every pair as a line of CSV; - is stdout", ValueKind::file,
+  command.text("--csv", "FILE", "Write every pair as a line of CSV; - is stdout", ValueKind::output,
                &options->outputs.csv);
   options->live.add_options(command);
   command.action([options, &program] { return run(*options, program.invocation); });

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "cli/exit_code.h"
+#include "cli/output_file.h"
 #include "cli/print.h"
 #include "cli/table.h"
 
@@ -21,6 +22,15 @@ using host::Error;
 using host::ErrorCode;
 using host::Status;
 
+namespace {
+
+struct FileValue {
+  std::string name, path;
+  bool is_output = false;
+};
+
+}  // namespace
+
 struct Command::Impl {
   CLI::App* app = nullptr;
   CommandInfo* info = nullptr;
@@ -28,6 +38,7 @@ struct Command::Impl {
   std::function<int()> action;
   std::vector<std::unique_ptr<Impl>> commands;
   std::vector<CLI::Option*> required;   // positional arguments
+  std::vector<FileValue> files;         // values of options and arguments that name files
   std::unique_ptr<CLI::App> owned_app;  // root only
   std::unique_ptr<CommandInfo> owned_info;
 };
@@ -68,6 +79,45 @@ CLI::Option* add(CLI::App* app, const std::string& names, const std::string& hel
       },
       ""));
   return option;
+}
+
+// The file that a value names: `board:IMAGE?parameters` reads IMAGE.
+std::string file_in(ValueKind kind, const std::string& value) {
+  constexpr const char* kBoard = "board:";
+  if (kind != ValueKind::port) return value == "-" ? "" : value;
+  if (value.rfind(kBoard, 0) != 0) return "";
+  const size_t start = std::char_traits<char>::length(kBoard);
+  return value.substr(start, value.find('?') - start);
+}
+
+// Remembers values that name files, in `files`.
+ValueParser noting(const std::string& name, ValueKind kind, ValueParser parse,
+                   std::vector<FileValue>* files) {
+  if (kind != ValueKind::file && kind != ValueKind::output && kind != ValueKind::port) return parse;
+  return [name, kind, parse = std::move(parse), files](const std::string& value) {
+    const Status status = parse(value);
+    std::string path = file_in(kind, value);
+    if (status && !path.empty()) {
+      files->push_back({name, std::move(path), kind == ValueKind::output});
+    }
+    return status;
+  };
+}
+
+// A sentence if something would be written over what is read, or two things to one file.
+std::string clash(const std::vector<FileValue>& files) {
+  for (const FileValue& out : files) {
+    for (const FileValue& other : files) {
+      const bool is_same_option = out.name == other.name && out.is_output == other.is_output;
+      if (!out.is_output || is_same_option || !same_output(out.path, other.path)) continue;
+      if (other.is_output) {
+        return fmt::format("write {}: {} and {} need a file each", out.path, out.name, other.name);
+      }
+      return fmt::format("write {}: {} would overwrite what {} reads (name another file)", out.path,
+                         out.name, other.name);
+    }
+  }
+  return "";
 }
 
 size_t edit_distance(const std::string& a, const std::string& b) {
@@ -198,7 +248,9 @@ void Command::flag(const std::string& names, const std::string& help, bool* targ
 
 void Command::option(const std::string& names, const std::string& placeholder,
                      const std::string& help, ValueKind kind, ValueParser parse, Repeats repeats) {
-  CLI::Option* option = add(impl_->app, names, help, placeholder, std::move(parse));
+  CLI::Option* option =
+      add(impl_->app, names, help, placeholder,
+          noting(split_names(names).back(), kind, std::move(parse), &impl_->files));
   if (repeats == Repeats::yes) option->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   impl_->info->options.push_back({split_names(names), help, kind, {}});
 }
@@ -232,7 +284,8 @@ void Command::choice(const std::string& names, const std::string& help,
 
 void Command::positional(const std::string& name, const std::string& help, ValueKind kind,
                          bool required, ValueParser parse) {
-  CLI::Option* option = add(impl_->app, name, help, "", std::move(parse));
+  CLI::Option* option =
+      add(impl_->app, name, help, "", noting(name, kind, std::move(parse), &impl_->files));
   if (required) {
     option->required();
     impl_->required.push_back(option);
@@ -291,6 +344,11 @@ int CommandLine::run(int argc, char** argv) {
   for (const CLI::Option* option : at->required) {
     if (option->count() != 0) continue;
     print(stderr, "millrace: {} needs {}; see {} --help\n", at->path, option->get_name(), at->path);
+    return kUsage;
+  }
+  const std::string problem = clash(at->files);
+  if (!problem.empty()) {
+    print(stderr, "millrace: {}\n", printable_sentence(problem));
     return kUsage;
   }
   return at->action ? at->action() : kUsage;

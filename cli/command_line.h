@@ -14,8 +14,9 @@
 
 namespace millrace::cli {
 
-// What an option's value is, for shell completion.
-enum class ValueKind { none, text, choice, file, folder, port };
+// What an option's value is, for shell completion and so that no output is written over an input
+// or another output: CommandLine refuses that for every command. `output`: a file that is written.
+enum class ValueKind { none, text, choice, file, output, folder, port };
 
 // Whether an option may be given several times; `set` is then called for each value.
 enum class Repeats { no, yes };

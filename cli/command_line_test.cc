@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
+
 #include "cli/completion.h"
 #include "cli/exit_code.h"
 #include "cli/values.h"
@@ -65,6 +68,46 @@ TEST(CommandLine, StoresValuesAndRunsTheAction) {
   EXPECT_EQ(tool.dtr, "on");
   EXPECT_TRUE(tool.stop);
   EXPECT_EQ(tool.json, "-");
+}
+
+TEST(CommandLine, NoOutputIsWrittenOverAnInputOrAnotherOutput) {
+  const std::string folder = testing::TempDir();
+  const std::string image = folder + "command_line_image.elf";
+  const std::string link = folder + "command_line_link.elf";
+  std::ofstream(image) << "image";
+  std::filesystem::remove(link);
+  std::filesystem::create_symlink(image, link);
+  struct Case {
+    std::vector<std::string> words;
+    int code;
+  };
+  const std::string other = folder + "command_line_other";
+  const Case cases[] = {
+      {{"make", image, "--json", image}, kUsage},
+      {{"make", image, "--json", link}, kUsage},
+      {{"make", image, "--json", folder + "./command_line_image.elf"}, kUsage},
+      {{"make", other, "--port", "board:" + image + "?seed=1", "--json", image}, kUsage},
+      {{"make", image, "--json", other, "--csv", other}, kUsage},
+      {{"make", image, "--json", other, "--csv", image + ".csv"}, 7},
+      {{"make", image, "--json", "-"}, 7},
+      {{"make", image, "--json", "/dev/null", "--csv", "/dev/null"}, 7},
+      {{"make", image, "--port", "board:" + image, "--json", other}, 7},
+  };
+  for (const Case& one : cases) {
+    Tool tool;
+    std::string input, json, csv, port;
+    Command make = tool.line.root().add_command("make", "reads and writes", "");
+    make.positional("INPUT", "read", ValueKind::file, true, &input);
+    make.text("--port", "PORT", "measured", ValueKind::port, &port);
+    make.text("--json", "FILE", "written", ValueKind::output, &json);
+    make.text("--csv", "FILE", "written", ValueKind::output, &csv);
+    make.action([] { return 7; });
+    const Tool::Outcome outcome = tool.run(one.words);
+    EXPECT_EQ(outcome.code, one.code) << one.words.back() << outcome.err;
+    EXPECT_EQ(outcome.err.empty(), one.code == 7) << outcome.err;
+  }
+  std::filesystem::remove(image);
+  std::filesystem::remove(link);
 }
 
 TEST(CommandLine, OptionThatRepeatsTakesEveryValue) {

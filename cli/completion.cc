@@ -30,6 +30,7 @@ std::string joined(const std::vector<std::string>& words) {
 const char* bash_action(const OptionInfo& option) {
   switch (option.kind) {
     case ValueKind::file:
+    case ValueKind::output:
       return "COMPREPLY=($(compgen -f -- \"$cur\"))";
     case ValueKind::folder:
       return "COMPREPLY=($(compgen -d -- \"$cur\"))";
@@ -156,7 +157,9 @@ std::string fish_completion(const CommandInfo& root) {
         line += name.rfind("--", 0) == 0 ? " -l " + name.substr(2) : " -s " + name.substr(1);
       }
       if (option.names.empty() && option.kind != ValueKind::port) continue;
-      if (option.kind == ValueKind::file || option.kind == ValueKind::folder) line += " -r -F";
+      const bool is_path = option.kind == ValueKind::file || option.kind == ValueKind::output ||
+                           option.kind == ValueKind::folder;
+      if (is_path) line += " -r -F";
       if (option.kind == ValueKind::text) line += " -x";
       if (option.kind == ValueKind::choice)
         line += fmt::format(" -x -a '{}'", joined(option.choices));

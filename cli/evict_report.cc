@@ -55,8 +55,9 @@ std::string evict_report(const Eviction& eviction, size_t top) {
   for (size_t i = 0; i < std::min(top, eviction.evicted.size()); ++i) {
     const Evicted& one = eviction.evicted[i];
     table.add({short_name(one.name, 40), grouped(one.bytes),
-               percent(eviction.profile.share(one.weight)), cut_path(one.file, 28),
-               one.line == 0 ? "-" : std::to_string(one.line)});
+               percent(eviction.profile.share(one.weight)),
+               one.has_source ? cut_path(one.file, 28) : "(linker script)",
+               one.line == 0 || !one.has_source ? "-" : std::to_string(one.line)});
   }
   if (!table.empty()) out += '\n' + table.text();
   if (eviction.evicted.size() > top) {
@@ -72,6 +73,7 @@ void add_evict_json(Json* document, const Eviction& eviction) {
                          {"entry", entry_text(one.entry)},
                          {"file", one.file},
                          {"line", one.line},
+                         {"has_source", one.has_source},
                          {"library", one.library},
                          {"bytes", one.bytes},
                          {"weight", one.weight},

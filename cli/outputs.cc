@@ -15,13 +15,13 @@ void add_json_option(Command& command, OutputOptions* outputs) {
   command.text("--json", "FILE",
                "Write the result as JSON (spec/result.md); - is stdout, and the report then goes "
                "to stderr",
-               ValueKind::file, &outputs->json);
+               ValueKind::output, &outputs->json);
 }
 
 void add_table_options(Command& command, OutputOptions* outputs) {
-  command.text("--csv", "FILE", "Write the table as CSV; - is stdout", ValueKind::file,
+  command.text("--csv", "FILE", "Write the table as CSV; - is stdout", ValueKind::output,
                &outputs->csv);
-  command.text("--markdown", "FILE", "Write the tables as Markdown; - is stdout", ValueKind::file,
+  command.text("--markdown", "FILE", "Write the tables as Markdown; - is stdout", ValueKind::output,
                &outputs->markdown);
 }
 

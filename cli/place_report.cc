@@ -117,8 +117,11 @@ std::string verdict(const Placement& placement) {
                                 grouped(placement.chosen.total_bytes()), grouped(placement.budget),
                                 placement.region, percent(placement.chosen.gain));
   if (placement.profile.unit == profile::WeightUnit::samples) {
-    out += fmt::format(" (95 %: {} to {})", percent(placement.gain_interval.low),
-                       percent(placement.gain_interval.high));
+    out += fmt::format(
+        " (95 % by the number of samples alone: {} to {}; the estimate itself may be off by more, "
+        "in "
+        "either direction: measure, or `millrace predict` with a trace)",
+        percent(placement.gain_interval.low), percent(placement.gain_interval.high));
   }
   if (placement.rest_is_resident) {
     out += "; what stays is resident in the cache, so more would gain nothing";

@@ -57,7 +57,7 @@ void LiveRun::add_options(Command& command) {
                &target_);
   command.option("--ping-interval-ms", "MS", "Time from ping to ping (10)", ValueKind::text,
                  number_into(&interval_ms_, Scale::count, 1, 60'000));
-  command.text("--save", "FILE", "Keep what is captured, as pcapng", ValueKind::file, &save_);
+  command.text("--save", "FILE", "Keep what is captured, as pcapng", ValueKind::output, &save_);
 }
 
 Status LiveRun::check(const std::string& name) const {

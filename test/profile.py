@@ -157,7 +157,7 @@ with e2e.temporary_folder() as name:
     e2e.fails("profile", elf, raw, "--rate", "-3", expect=2, says="must be a rate")
     e2e.fails("profile", elf, raw, "--folded", "-", "--pprof", "-", expect=2, says="only one")
     e2e.fails("profile", elf, raw, "--folded", folder / "x", "--json", folder / "x", expect=2,
-              says="a file of its own")
+              says="a file each")
     big = bytearray(elf.read_bytes())
     big[5] = 2
     (folder / "big.elf").write_bytes(big)

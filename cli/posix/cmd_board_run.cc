@@ -451,10 +451,10 @@ void add_board_run(Command parent, const Program& program) {
       },
       Repeats::yes);
   add_usb_options(command, &options->usb);
-  command.text("--itm", "FILE", "Write the bytes of ITM stimulus port 0", ValueKind::file,
+  command.text("--itm", "FILE", "Write the bytes of ITM stimulus port 0", ValueKind::output,
                &options->itm);
   command.text("--trace", "FILE", "Write every block, miss and exception (spec/trace.md)",
-               ValueKind::file, &options->trace);
+               ValueKind::output, &options->trace);
   command.flag("--stats", "Print cycles, stalls by cause, caches and functions", &options->stats);
   add_board_options(command, &options->board);
   command.flag("--semihosting", "Answer BKPT 0xAB: console output and exit",

@@ -180,9 +180,9 @@ void add_usb_options(Command& command, UsbOptions* options) {
                    return Status();
                  });
   command.text("--pcap", "FILE", "Write what the host's USB driver sees, as usbmon would (pcapng)",
-               ValueKind::file, &options->capture);
+               ValueKind::output, &options->capture);
   command.text("--pcap-packets", "FILE",
-               "Write every packet on the bus, as a bus analyser would (pcapng)", ValueKind::file,
+               "Write every packet on the bus, as a bus analyser would (pcapng)", ValueKind::output,
                &options->packet_capture);
   command.flag("--pcap-sof", "Starts of frame in --pcap-packets too: 8,000 a second",
                &options->host.capture_sof);

@@ -23,8 +23,13 @@ constexpr int kFitRounds = 12;
 constexpr size_t kFillTries = 300;
 constexpr int kRounds = 4;
 constexpr int kSteps = 24;
-constexpr uint64_t kMaxWork = UINT64_C(100'000'000);  // steps of Workspace::steps(): a second or so
+// Steps of Workspace::steps(), some of a nanosecond: of all exchanges of a choice two seconds or
+// so.
+constexpr uint64_t kMaxWork = UINT64_C(2'000'000'000);
 constexpr uint64_t kMaxExchanges = 400;
+constexpr uint64_t kMinExchanges = 8;
+constexpr size_t kStarts = 2;  // choices that exchanges improve
+constexpr int kPasses = 3;     // of exchanges, as long as the last one helped
 
 class Chooser {
  public:
@@ -40,10 +45,9 @@ class Chooser {
   }
 
   Choice best() const {
-    Choice best = density();
-    const auto consider = [&](Choice choice) {
-      if (choice.stall < best.stall * (1 - 1e-9)) best = std::move(choice);
-    };
+    std::vector<Choice> found;
+    const auto consider = [&](Choice choice) { found.push_back(std::move(choice)); };
+    consider(density());
     bool is_proved = false;
     std::vector<double> stalls(work_.candidates.size(), 0);
     for (size_t i = 0; i < stalls.size(); ++i) stalls[i] = work_.candidates[i].stall;
@@ -53,7 +57,21 @@ class Chooser {
     consider(judged(std::move(chosen), "knapsack over marginal stalls", is_proved));
     consider(judged(in_rounds(), "knapsack in rounds", false));
     consider(judged(in_steps(), "small steps", false));
-    exchange(&best);
+    std::stable_sort(found.begin(), found.end(), [](const Choice& a, const Choice& b) {
+      return a.stall < b.stall * (1 - 1e-9);
+    });
+    found.resize(std::min(found.size(), kStarts));
+    for (Choice& one : found) {
+      double before = one.stall;
+      for (int pass = 0; pass < kPasses; ++pass) {
+        exchange(&one);
+        if (one.stall >= before * (1 - 1e-3)) break;
+        before = one.stall;
+      }
+    }
+    Choice best = *std::min_element(
+        found.begin(), found.end(),
+        [](const Choice& a, const Choice& b) { return a.stall < b.stall * (1 - 1e-9); });
     drop_idle(&best);
     return best;
   }
@@ -171,9 +189,14 @@ class Chooser {
     return chosen;
   }
 
+  // A share of the work that may be done.
+  uint64_t tries_of(uint64_t share) const {
+    return std::clamp(kMaxWork / share / work_.steps(), kMinExchanges, kMaxExchanges);
+  }
+
   // Puts in what was left out and takes out what is worth least, as long as it helps.
   void exchange(Choice* best) const {
-    const uint64_t tries = std::clamp<uint64_t>(kMaxWork / work_.steps(), 8, kMaxExchanges);
+    const uint64_t tries = tries_of(kStarts * kPasses);
     std::vector<double> worth = work_.marginal(best->chosen);
     std::vector<uint32_t> out_side;
     for (uint32_t i = 0; i < may_.size(); ++i) {
@@ -218,7 +241,7 @@ class Chooser {
 
   // What the others' leaving made resident needs no fast memory.
   void drop_idle(Choice* best) const {
-    const uint64_t tries = std::clamp<uint64_t>(kMaxWork / work_.steps(), 8, kMaxExchanges);
+    const uint64_t tries = tries_of(kStarts);
     Chosen without = best->chosen;
     std::vector<std::pair<double, uint32_t>> little;
     double sum = 0;

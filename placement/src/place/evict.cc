@@ -8,6 +8,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
+#include <filesystem>
+#include <map>
+#include <optional>
 #include <set>
 
 #include "millrace/placement/select.h"
@@ -25,6 +29,30 @@ using profile::TargetRegion;
 
 constexpr const char* kPurposely[] = {".fastrun",       ".itcm", ".ramfunc",
                                       ".time_critical", ".iram", "CodeQuickAccess"};
+
+// Archives of the toolchain: nobody has their sources to edit.
+constexpr const char* kToolchain[] = {
+    "libc",     "libc_nano", "libg",      "libg_nano",      "libm",           "libgcc",   "libgcov",
+    "libnosys", "libstdc++", "libsupc++", "libstdc++_nano", "libsupc++_nano", "librdimon"};
+
+// "/usr/lib/.../libc.a" -> "libc".
+std::string archive_stem(const std::string& library) {
+  const std::string name = library.substr(library.find_last_of("/\\") + 1);
+  return name.substr(0, name.find(".a"));
+}
+
+std::string lower(std::string text) {
+  for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return text;
+}
+
+// As handlers are called by Teensyduino, CMSIS, and most others.
+bool is_handler_name(const std::string& name) {
+  const std::string small = lower(name);
+  return small.ends_with("_isr") || small.ends_with("_irq") || small.ends_with("isr") ||
+         small.ends_with("handler") || small.ends_with("interrupt_vector") ||
+         small.find("irqhandler") != std::string::npos;
+}
 
 uint32_t aligned(const Unit& unit) {
   return (unit.size + unit.align - 1) / unit.align * unit.align;
@@ -108,12 +136,89 @@ class Evictor {
       kept_[unit] = true;
       ++out_.kept_for_interrupts;
     };
-    for (const uint32_t handler : interrupt_handlers(index_)) {
+    const auto keep_with_callees = [&](uint32_t handler) {
       keep(handler);
       for (const CallEdge& edge : graph_.from(handler)) {
         if (edge.kind != EdgeKind::address) keep(edge.to);
       }
+    };
+    for (const uint32_t handler : interrupt_handlers(index_)) keep_with_callees(handler);
+    for (const uint32_t handler : installed_handlers()) keep_with_callees(handler);
+  }
+
+  // A vector table in RAM is empty in the ELF. Its entries are functions whose address is made by
+  // code that also makes the table's, or calls a function that attaches handlers.
+  std::set<uint32_t> installed_handlers() const {
+    const std::vector<profile::Function>& functions = index_.functions();
+    std::set<uint32_t> out;
+    for (uint32_t i = 0; i < functions.size(); ++i) {
+      if (is_handler_name(functions[i].name)) out.insert(i);
+      const std::span<const CallEdge> edges = graph_.from(i);
+      const bool takes_any = std::any_of(edges.begin(), edges.end(), [](const CallEdge& edge) {
+        return edge.kind == EdgeKind::address;
+      });
+      if (!takes_any || (!attaches(edges) && !makes_vector_address(i))) continue;
+      for (const CallEdge& edge : edges) {
+        if (edge.kind == EdgeKind::address) out.insert(edge.to);
+      }
     }
+    return out;
+  }
+
+  bool attaches(std::span<const CallEdge> edges) const {
+    return std::any_of(edges.begin(), edges.end(), [&](const CallEdge& edge) {
+      const std::string name = lower(index_.functions()[edge.to].name);
+      const bool attaches = name.find("attach") != std::string::npos ||
+                            name.find("install") != std::string::npos ||
+                            name.find("set") != std::string::npos;
+      const bool is_interrupt =
+          name.find("interrupt") != std::string::npos || name.find("vector") != std::string::npos ||
+          name.find("handler") != std::string::npos || name.find("irq") != std::string::npos;
+      return edge.kind != EdgeKind::address && attaches && is_interrupt;
+    });
+  }
+
+  bool makes_vector_address(uint32_t function) const {
+    for (const uint32_t constant : profile::constants_made(index_, function)) {
+      for (const profile::DataObject& one : index_.objects()) {
+        const bool is_inside =
+            constant >= one.address && constant < uint64_t{one.address} + one.size;
+        if (is_inside && lower(one.name).find("vector") != std::string::npos) return true;
+      }
+    }
+    return false;
+  }
+
+  // False for what came out of the toolchain's archives, or from a source that is not here though
+  // this is the machine that holds others of the program: a line of the linker script moves it.
+  bool has_source(const Unit& unit) {
+    const std::string stem = archive_stem(unit.library);
+    if (std::find(std::begin(kToolchain), std::end(kToolchain), stem) != std::end(kToolchain)) {
+      return false;
+    }
+    const std::string& file = index_.functions()[unit.functions[0]].file;
+    if (file.empty() || index_.functions()[unit.functions[0]].line == 0) return false;
+    if (file[0] != '/' || !is_build_machine()) return true;
+    return is_there(file);
+  }
+
+  bool is_there(const std::string& file) {
+    const auto [at, is_new] = there_.emplace(file, false);
+    if (is_new) {
+      std::error_code error;
+      at->second = std::filesystem::exists(file, error);
+    }
+    return at->second;
+  }
+
+  bool is_build_machine() {
+    if (!build_machine_) {
+      const std::vector<std::string>& files = index_.files();
+      build_machine_ = std::any_of(files.begin(), files.end(), [&](const std::string& file) {
+        return file.starts_with('/') && is_there(file);
+      });
+    }
+    return *build_machine_;
   }
 
   bool may_go(uint32_t i) const {
@@ -145,6 +250,8 @@ class Evictor {
       return units_.units[a].size > units_.units[b].size;
     };
     std::stable_sort(cold.begin(), cold.end(), by_size);
+    std::stable_partition(cold.begin(), cold.end(),
+                          [&](uint32_t i) { return has_source(units_.units[i]); });
     if (cold_bytes >= out_.wanted) {
       for (const uint32_t i : cold) {
         if (out_.bytes >= out_.wanted) break;
@@ -168,6 +275,8 @@ class Evictor {
     }
     // The smallest that are not needed stay.
     std::stable_sort(chosen_.begin(), chosen_.end(), by_size);
+    std::stable_partition(chosen_.begin(), chosen_.end(),
+                          [&](uint32_t i) { return has_source(units_.units[i]); });
     for (size_t k = chosen_.size(); k > 0; --k) {
       const uint32_t bytes = aligned(units_.units[chosen_[k - 1]]);
       if (out_.bytes < out_.wanted + bytes) continue;
@@ -205,12 +314,21 @@ class Evictor {
       one.line = index_.functions()[unit.functions[0]].line;
       one.bytes = aligned(unit);
       one.weight = input_.by_unit[i].weight;
+      one.has_source = has_source(unit);
       one.lines = static_cast<uint32_t>(lines_of[i].size());
       one.entry = entry_of(unit, units_);
       one.entry.comment = fmt::format("{} bytes", unit.size);
       out_.weight += one.weight;
       out_.list.entries.push_back(one.entry);
       out_.evicted.push_back(std::move(one));
+    }
+    const auto without = std::count_if(out_.evicted.begin(), out_.evicted.end(),
+                                       [](const Evicted& one) { return !one.has_source; });
+    if (without > 0) {
+      out_.notes.push_back(fmt::format(
+          "{} of these have no source to edit (the toolchain's libraries): --gnu-ld FILE "
+          "writes them for the linker script, ahead of what takes all other code",
+          without));
     }
     out_.share = out_.profile.share(out_.weight);
     if (out_.bank_bytes > 0) {
@@ -235,6 +353,8 @@ class Evictor {
   std::vector<bool> never_, kept_;
   std::vector<uint32_t> chosen_;
   uint64_t used_ = 0;
+  std::map<std::string, bool> there_;  // by source file
+  std::optional<bool> build_machine_;
 };
 
 }  // namespace

@@ -114,7 +114,7 @@ class Placer {
     work_.input = read_fetches(out_.profile, work_.units, index_, trace_);
     work_.model = std::make_unique<FetchModel>(work_.units, index_, target_.cache, work_.input);
     if (!trace_.empty() && target_.cache) {
-      work_.sim = std::make_unique<TraceSim>(trace_, work_.units, index_, target_);
+      work_.sim = std::make_unique<TraceSim>(trace_, work_.units, index_, target_, work_.graph);
       if (work_.sim->visits() == 0) work_.sim.reset();
     }
     work_.region_start = region_->start;
@@ -440,7 +440,9 @@ class Placer {
     const auto busy = static_cast<double>(out_.profile.busy());
     const auto point = [&] {
       const double stall = work_.stall(chosen);
-      const double gain = busy > 0 ? std::clamp((base_stall_ - stall) / busy, 0.0, 1.0) : 0;
+      double gain = busy > 0 ? std::clamp((base_stall_ - stall) / busy, 0.0, 1.0) : 0;
+      // More bytes can always be left empty: the best so far.
+      if (!out_.curve.empty()) gain = std::max(gain, out_.curve.back().gain);
       out_.curve.push_back({work_.total(chosen), gain});
     };
     point();

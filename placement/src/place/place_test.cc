@@ -258,6 +258,15 @@ TEST_F(Place, MoreSamplesNarrowTheInterval) {
             few.gain_interval.high - few.gain_interval.low);
 }
 
+TEST_F(Place, TheCurveNeverFalls) {
+  for (const char* name : {"small", "large", "other", "main"}) sample(name, 40);
+  const Placement out = placed(64);
+  ASSERT_GT(out.curve.size(), 2u);
+  for (size_t i = 1; i < out.curve.size(); ++i) {
+    EXPECT_GE(out.curve[i].gain, out.curve[i - 1].gain) << i;
+  }
+}
+
 // All code in ITCM, as Teensyduino has it.
 class Evict : public Place {
  protected:
@@ -309,6 +318,60 @@ TEST_F(Evict, ThenWhatCostsLeast) {
   EXPECT_THAT(names, Not(Contains("small")));
   EXPECT_TRUE(out.is_proved);
   EXPECT_TRUE(out.fits_cache);
+}
+
+// Teensyduino sets vectors while the program runs: the table in the ELF is empty.
+TEST_F(Evict, HandlersInstalledAtRunTimeStay) {
+  t.write("start.c",
+          "volatile unsigned sink; void (*_VectorsRam[16])(void);\n"
+          "__attribute__((noinline)) void by_store(void) { sink = 1; sink = 2; sink = 3; }\n"
+          "__attribute__((noinline)) void callee(void) { sink = 4; sink = 5; }\n"
+          "__attribute__((noinline)) void by_call(void) { callee(); sink = 6; callee(); }\n"
+          "__attribute__((noinline)) void unused_interrupt_vector(void) { for (;;) sink = 7; }\n"
+          "__attribute__((noinline)) void plain(void) { sink = 8; sink = 9; sink = 10; }\n"
+          "__attribute__((noinline)) void attachInterruptVector(int n, void (*f)(void)) {\n"
+          "  _VectorsRam[n] = f; }\n"
+          "void (*volatile other_pointer)(void);\n"
+          "__attribute__((noinline)) void set_up(void) { _VectorsRam[3] = by_store; }\n"
+          "__attribute__((noinline)) void begin(void) { attachInterruptVector(4, by_call); }\n"
+          "__attribute__((noinline)) void remember(void) { other_pointer = plain; }\n"
+          "void reset_handler(void) { set_up(); begin(); remember(); other_pointer();\n"
+          "  _VectorsRam[5] = unused_interrupt_vector; for (;;) sink = 11; }\n");
+  t.compile("start.c");
+  t.link("start.o", "*(.text.*)", "-Wl,--gc-sections -Wl,-e,reset_handler");
+  index = t.index(true);
+  sample("reset_handler", 30);
+  const Eviction out = evicted(100'000);  // all that may go
+  std::vector<std::string> names;
+  for (const Evicted& one : out.evicted) {
+    names.push_back(one.name);
+    EXPECT_TRUE(one.has_source) << one.name;
+  }
+  for (const char* kept : {"by_store", "by_call", "callee", "unused_interrupt_vector"}) {
+    EXPECT_THAT(names, Not(Contains(kept)));
+  }
+  EXPECT_THAT(names, Contains("plain"));
+}
+
+// Built somewhere else, without debug information: no attribute can be written.
+TEST_F(Evict, WhatHasNoSourceComesLastAndForTheLinkerScript) {
+  t.compile("work.c", std::string(Toolchain::kFlags) + " -g0");
+  t.link("start.o work.o other.o", "*(.text.*)", "-Wl,--gc-sections -Wl,-e,reset_handler");
+  index = t.index(true);
+  sample("main", 30);
+  const Eviction out = evicted(100'000);
+  ASSERT_FALSE(out.evicted.empty());
+  bool seen_without = false;
+  for (const Evicted& one : out.evicted) {
+    EXPECT_TRUE(one.has_source != (one.name == "never_runs" || one.name == "large" ||
+                                   one.name == "small" || one.name == "main" ||
+                                   (one.name == "helper" && one.line == 0)))
+        << one.name;
+    EXPECT_FALSE(seen_without && one.has_source) << one.name;
+    seen_without = seen_without || !one.has_source;
+  }
+  EXPECT_TRUE(seen_without);
+  EXPECT_THAT(out.notes, Contains(HasSubstr("no source to edit")));
 }
 
 TEST_F(Evict, NotEnoughIsSaid) {

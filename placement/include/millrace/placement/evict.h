@@ -26,6 +26,8 @@ struct Evicted {
   uint32_t bytes = 0;
   uint64_t weight = 0;
   uint32_t lines = 0;  // cache lines executed
+  // An attribute can be written; false: of the toolchain's archives, or the file is not here.
+  bool has_source = true;
   Entry entry;
 };
 
@@ -48,7 +50,8 @@ struct Eviction {
 };
 
 // Functions without a sample go first, the largest ones, so that few need an attribute; then those
-// that cost least. Handlers of the vector table, what they call, and sections that the source put
+// that cost least; what has no source to edit behind what has. Handlers of the vector table, those
+// that are installed while the program runs, what they call, and sections that the source put
 // there on purpose (.fastrun) stay. Failures as of place().
 Failure evict(ElfIndex* index, const profile::SampleSet& samples, const profile::Target& target,
               const EvictOptions& options, Eviction* out);
