@@ -203,9 +203,9 @@ std::string place_data_csv(const DataPlacement& placed) {
 }
 
 std::vector<std::string> data_list_head(const DataPlacement& placed) {
-  return {fmt::format("millrace place: {} of data for {}, {} of {} bytes",
-                      plural(placed.list.entries.size(), "entry"), placed.region, placed.bytes,
-                      placed.budget),
+  return {fmt::format("millrace place: {} for {}, {} of {} bytes",
+                      plural(placed.list.entries.size(), "data object"), placed.region,
+                      placed.bytes, placed.budget),
           fmt::format("from {} and {}", placed.path, placed.samples_path)};
 }
 

@@ -40,6 +40,12 @@ uint32_t factor(uint32_t value, uint32_t most) {
   return out;
 }
 
+// `values` of `heap_sort()::values`: whose variable it is says nothing of it.
+std::string last_part(const std::string& name) {
+  const size_t at = name.rfind("::");
+  return at == std::string::npos ? name : name.substr(at + 2);
+}
+
 class DataPlacer {
  public:
   DataPlacer(ElfIndex* index, const profile::SampleSet& samples, std::span<const uint8_t> trace,
@@ -291,7 +297,7 @@ class DataPlacer {
       return is(DataWhy::dma, fmt::format("may be used by DMA, as its section {} says: {}",
                                           printable(section, 40), how_to_move(*one)));
     }
-    if (is_stack_or_heap(unit.section, one->name) || is_stack_or_heap(output, "")) {
+    if (is_stack_or_heap("", last_part(one->name)) || is_stack_or_heap(output, "")) {
       return is(DataWhy::stack,
                 fmt::format("a stack or heap, as its name says: {}", how_to_move(*one)));
     }
@@ -410,7 +416,7 @@ class DataPlacer {
         if (out_.is_measured) {
           const double shared = one.stall <= 0 ? 0 : 100 * (1 - one.stall_alone / one.stall);
           why += fmt::format("waited for in {}", one.memory);
-          if (shared >= 1) why += fmt::format(", {:.0f} % on lines shared with others", shared);
+          if (shared >= 1) why += fmt::format(", {:.0f} % on shared lines", shared);
         } else if (one.users > 0) {
           why += fmt::format("in {}; {} {} to it, most of all {}", one.memory, one.users,
                              one.users == 1 ? "function refers" : "functions refer", one.user);
