@@ -18,11 +18,14 @@ for file in $targets; do
   found=build/fuzz/found/$name
   mkdir -p "$found"
   echo "== $name, $seconds s"
-  "$program" -max_total_time="$seconds" -max_len=1024 -rss_limit_mb=1024 -timeout=20 -print_final_stats=1 \
-    -artifact_prefix="$found/" "$found" "${file%.cc}_corpus" 2>&1 |
-    grep -E '^(stat::number_of_executed|broken|SUMMARY|==[0-9]+==ERROR)|Test unit written' || true
-  if ls "$found" | grep -qE '^(crash|oom|timeout|leak)-'; then
-    echo "error: $name failed; the inputs are in $found" >&2
+  # libFuzzer cuts inputs at max_len, those of the corpus too; so it is more than the longest there.
+  status=0
+  "$program" -max_total_time="$seconds" -max_len=8192 -rss_limit_mb=1024 -timeout=20 -print_final_stats=1 \
+    -artifact_prefix="$found/" "$found" "${file%.cc}_corpus" >"$found.log" 2>&1 || status=$?
+  grep -E '^(stat::number_of_executed|broken|SUMMARY|==[0-9]+==ERROR)|runtime error|Test unit written' \
+    "$found.log" || true
+  if [ "$status" -ne 0 ] || ls "$found" | grep -qE '^(crash|oom|timeout|leak)-'; then
+    echo "error: $name failed; the inputs are in $found, its words in $found.log" >&2
     exit 1
   fi
 done

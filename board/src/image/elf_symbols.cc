@@ -49,7 +49,7 @@ std::string read_table(const ElfFile& file, const SectionHeader& table, Image* o
     const uint32_t name = load_le(&symbols[at], 4);
     const uint32_t type = symbols[at + 12] & 0xFu;
     if (!is_wanted(file, type, load_le(&symbols[at + 14], 2)) || name == 0) continue;
-    const auto begin = names.begin() + std::min<size_t>(name, names.size());
+    const auto begin = names.begin() + static_cast<ptrdiff_t>(std::min<size_t>(name, names.size()));
     const auto end = std::find(begin, names.end(), uint8_t{0});
     if (end == names.end()) {
       return fmt::format(

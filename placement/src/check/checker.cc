@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <span>
 #include <unordered_set>
 
 #include "millrace/profile/memory_report.h"
@@ -286,12 +287,20 @@ Failure Checker::boot() {
     }
     ++found;
     before = std::max(before, one.before.size());
-    for (const profile::BootStep& step : one.unsafe) {
+    const size_t shown = std::min(one.unsafe.size(), kMaxFindings);
+    for (const profile::BootStep& step : std::span(one.unsafe).first(shown)) {
       result.findings.push_back(
           {CheckStatus::failed,
            fmt::format("{} runs before it is copied, with {}: {} (leave it where it is stored)",
                        name(step.function), section, profile::boot_path(index_, one, step)),
            index_.functions()[step.function].name, index_.functions()[step.function].start});
+    }
+    if (one.unsafe.size() > shown) {
+      result.findings.push_back(
+          {CheckStatus::failed,
+           fmt::format("{} more functions run before they are copied, with {}",
+                       one.unsafe.size() - shown, section),
+           "", 0});
     }
     for (const profile::BootUnknown& unknown : one.unknown) {
       const std::string from = fmt::format("{} at 0x{:08X}", name(unknown.function), unknown.site);

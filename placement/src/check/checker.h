@@ -10,6 +10,8 @@
 
 namespace millrace::placement {
 
+constexpr size_t kMaxFindings = 200;  // of a kind that a program may have any number of
+
 class Checker {
  public:
   Checker(ElfIndex* index, const profile::Target& target, const CheckOptions& options,

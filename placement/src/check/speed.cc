@@ -16,12 +16,6 @@ using profile::FunctionKind;
 using profile::kNone;
 using profile::printable;
 
-namespace {
-
-constexpr size_t kMaxFindings = 200;
-
-}  // namespace
-
 // Of a region that is for data too only the code counts.
 uint64_t Checker::bytes_in_region(const ElfIndex& index) const {
   uint64_t out = 0;

@@ -71,7 +71,7 @@ bool is_one_of(const Function& function, std::span<const std::string_view> names
 class Walk {
  public:
   Walk(const ElfIndex& index, const CallGraph& graph, const BootOptions& options, BootClosure* out)
-      : index_(index), graph_(graph), out_(*out), from_(index.functions().size(), kNotReached) {
+      : graph_(graph), out_(*out), from_(index.functions().size(), kNotReached) {
     const std::vector<Function>& all = index.functions();
     after_.resize(all.size());
     copies_.resize(all.size());
@@ -154,39 +154,60 @@ class Walk {
     }
   }
 
-  // The straight part of the start-up; true if its end was met.
-  bool walk(uint32_t function) {
+  // A function on the way whose calls are looked at one by one.
+  struct Step {
+    uint32_t function = kNone;
+    size_t next = 0, last_copy = 0;  // calls
+    bool calls_unknown = false;
+  };
+
+  Step enter(uint32_t function) {
     if (from_[function] == kNotReached) from_[function] = kNone;
     walked_.insert(function);
     const std::span<const CallEdge> edges = graph_.from(function);
-    size_t last_copy = edges.size();
+    Step out{function, 0, edges.size(), !graph_.unknown_calls(function).empty()};
     for (size_t i = 0; i < edges.size(); ++i) {
-      if (edges[i].kind != EdgeKind::address && copies_[edges[i].to]) last_copy = i;
+      if (edges[i].kind != EdgeKind::address && copies_[edges[i].to]) out.last_copy = i;
     }
-    const bool calls_unknown = !graph_.unknown_calls(function).empty();
-    for (size_t i = 0; i < edges.size(); ++i) {
-      const CallEdge& edge = edges[i];
-      const bool may_call = edge.kind != EdgeKind::address || calls_unknown;
-      if (!may_call) continue;
+    return out;
+  }
+
+  // Whether the call before the next one was the last that copies.
+  bool has_copied(const Step& step) {
+    if (step.next != step.last_copy + 1) return false;
+    out_.copy_end = graph_.from(step.function)[step.last_copy].to;
+    return true;
+  }
+
+  // The straight part of the start-up; true if its end was met. Its depth is up to the program, so
+  // it is kept here and not on the stack.
+  bool walk(uint32_t root) {
+    std::vector<Step> open{enter(root)};
+    while (!open.empty()) {
+      Step& step = open.back();
+      const std::span<const CallEdge> edges = graph_.from(step.function);
+      if (step.next == edges.size()) {
+        open.pop_back();
+        if (!open.empty() && has_copied(open.back())) return true;
+        continue;
+      }
+      const CallEdge& edge = edges[step.next++];
+      if (edge.kind == EdgeKind::address && !step.calls_unknown) continue;
       if (after_[edge.to]) {
         out_.copy_end = edge.to;
         return true;
       }
       if (edge.kind != EdgeKind::address && spine_[edge.to] && !walked_.contains(edge.to)) {
-        if (from_[edge.to] == kNotReached) from_[edge.to] = function;
-        if (walk(edge.to)) return true;
-      } else {
-        take(edge.to, function);
+        if (from_[edge.to] == kNotReached) from_[edge.to] = step.function;
+        open.push_back(enter(edge.to));
+        continue;
       }
-      if (i == last_copy) {
-        out_.copy_end = edge.to;
-        return true;
-      }
+      take(edge.to, step.function);
+      if (has_copied(step)) return true;
     }
     return false;
   }
 
-  const ElfIndex& index_;
   const CallGraph& graph_;
   BootClosure& out_;
   std::vector<uint32_t> from_;

@@ -23,6 +23,7 @@ constexpr const char* kResetNames[] = {"Reset_Handler", "reset_handler", "ResetH
 constexpr uint32_t kVtor = 0xE000ED08;
 constexpr size_t kMaxSteps = 64;
 constexpr size_t kMaxSections = 64;
+constexpr size_t kMaxSites = 16;  // of one copy that are looked at: the last
 
 class Analysis {
  public:
@@ -166,8 +167,9 @@ class Analysis {
     const std::vector<Instruction>& code = code_.of(site->function);
     // The last copy from there: a section may be copied in parts.
     CopyRegion region;
-    for (const size_t i : site->instructions) {
-      const CopyRegion one = copy_region(index_, graph_, site->function, code, i);
+    const std::vector<size_t>& sites = site->instructions;
+    for (size_t k = sites.size() - std::min(sites.size(), kMaxSites); k < sites.size(); ++k) {
+      const CopyRegion one = copy_region(index_, graph_, site->function, code, sites[k]);
       if (one.last >= region.last) region = one;
     }
     path.back().region = region;
@@ -295,9 +297,10 @@ std::string boot_path(const ElfIndex& index, const CopiedSection& section, const
     names.push_back(std::move(name));
     const uint32_t caller = at->caller;
     at = nullptr;
-    for (const BootStep& one : section.before) {
-      if (caller != kNone && one.function == caller) at = &one;
-    }
+    if (caller == kNone) break;
+    const auto it = std::find_if(section.before.begin(), section.before.end(),
+                                 [&](const BootStep& one) { return one.function == caller; });
+    if (it != section.before.end()) at = &*it;
   }
   std::reverse(names.begin(), names.end());
   return fmt::format("{}", fmt::join(names, " -> "));

@@ -116,6 +116,28 @@ TEST_F(BootCopy, WhatTheResetPathCallsIsUnsafe) {
             "Reset_Handler -> SystemInit -> clock_init (by a veneer)");
 }
 
+// 20,000 places know where the section is stored, each with a call: looked at pairwise they would
+// keep the analysis busy for many minutes.
+TEST_F(BootCopy, AnyNumberOfPlacesThatKnowTheSectionComeToAnEnd) {
+  build(R"(
+__attribute__((naked)) void fill(void) {
+  __asm__(".rept 20000\n movw r1, #:lower16:itcm_load\n movt r1, #:upper16:itcm_load\n"
+          " bl clock_init\n .endr\n"
+          " movw r0, #:lower16:itcm_start\n movt r0, #:upper16:itcm_start\n"
+          " movs r2, #4\n b memcpy");
+}
+void Reset_Handler(void) {
+  SystemInit();
+  fill();
+  hot();
+  main();
+}
+)",
+        "*(.text.hot)");
+  EXPECT_EQ(before(), (Names{"Reset_Handler", "SystemInit", "clock_init", "fill", "memcpy"}));
+  EXPECT_EQ(unsafe(), Names{});
+}
+
 TEST_F(BootCopy, EveryOptimisationLevelSaysTheSame) {
   for (const char* level : {"-O0", "-O1", "-Os", "-O3"}) {
     SCOPED_TRACE(level);

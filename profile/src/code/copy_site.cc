@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "millrace/link/bytes.h"
 
@@ -28,12 +29,11 @@ bool is_completed(const std::vector<Instruction>& code, size_t i) {
   return false;
 }
 
-std::pair<std::vector<KnownConstant>::const_iterator, std::vector<KnownConstant>::const_iterator>
-in_range(const std::vector<KnownConstant>& constants, uint32_t low, uint32_t high) {
-  const auto less = [](const KnownConstant& one, uint32_t value) { return one.value < value; };
-  const auto greater = [](uint32_t value, const KnownConstant& one) { return value < one.value; };
-  return {std::lower_bound(constants.begin(), constants.end(), low, less),
-          std::upper_bound(constants.begin(), constants.end(), high, greater)};
+auto with_value(const std::vector<KnownConstant>& constants, uint32_t value) {
+  const auto less = [](const KnownConstant& a, const KnownConstant& b) {
+    return a.value < b.value;
+  };
+  return std::equal_range(constants.begin(), constants.end(), KnownConstant{kNone, 0, value}, less);
 }
 
 // The section and those directly in front of it, in both places.
@@ -105,7 +105,9 @@ WordPlaces find_words(const ElfIndex& index, const std::vector<uint32_t>& values
     for (size_t at = (4 - section.address % 4) % 4; at + 4 <= bytes.size(); at += 4) {
       const auto found = out.find(link::load_le32(&bytes[at]));
       if (found == out.end() || found->second.size() == kMaxPlaces) continue;
-      found->second.push_back(section.address + static_cast<uint32_t>(at));
+      const uint32_t place = section.address + static_cast<uint32_t>(at);
+      // Behind many sections that lie in this one it is not found again.
+      if (index.section_at(place) != kNone) found->second.push_back(place);
     }
   }
   return out;
@@ -117,15 +119,14 @@ std::optional<CopySite> find_copy(const ElfIndex& index, const Section& section,
                                   const WordPlaces& words) {
   std::unordered_map<uint32_t, std::vector<size_t>> weak, strong;
   for (const Section* one : run_of(index, section)) {
-    const auto [low, high] = in_range(constants, one->load_address, one->load_address);
-    const auto [run_low, run_high] = in_range(constants, one->address, one->address);
-    const auto [end_low, end_high] = in_range(constants, static_cast<uint32_t>(section.end()),
-                                              static_cast<uint32_t>(section.end()));
+    std::unordered_set<uint32_t> knowing;  // functions that know where it runs
+    for (const auto value : {one->address, static_cast<uint32_t>(section.end())}) {
+      const auto [low, high] = with_value(constants, value);
+      for (auto it = low; it != high; ++it) knowing.insert(it->function);
+    }
+    const auto [low, high] = with_value(constants, one->load_address);
     for (auto it = low; it != high; ++it) {
-      const auto same = [it](const KnownConstant& other) { return other.function == it->function; };
-      const bool knows =
-          std::any_of(run_low, run_high, same) || std::any_of(end_low, end_high, same);
-      (knows ? strong : weak)[it->function].push_back(it->instruction);
+      (knowing.contains(it->function) ? strong : weak)[it->function].push_back(it->instruction);
     }
     if (!strong.empty()) break;
   }
@@ -138,12 +139,13 @@ std::optional<CopySite> find_copy(const ElfIndex& index, const Section& section,
     const uint32_t home = index.section_at(word);
     const uint32_t start =
         std::max(index.sections()[home].address, word - std::min(word, kMaxTableBytes));
-    const auto [low, high] = in_range(constants, start, word);
-    uint32_t table = 0;
-    for (auto it = low; it != high; ++it) {
-      if (it->value % 4 != 0) continue;
-      if (it->value != table) tables.clear();  // the nearest before the word
-      table = it->value;
+    uint32_t table = word;  // the nearest address before the word that is made
+    auto made = with_value(constants, table);
+    while (made.first == made.second && table >= start + 4) {
+      table -= 4;
+      made = with_value(constants, table);
+    }
+    for (auto it = made.first; it != made.second; ++it) {
       tables[it->function].push_back(it->instruction);
     }
     if (auto site = nearest(tables, reached)) {
@@ -157,10 +159,11 @@ std::optional<CopySite> find_copy(const ElfIndex& index, const Section& section,
 CopyRegion copy_region(const ElfIndex& index, const CallGraph& graph, uint32_t function,
                        const std::vector<Instruction>& code, size_t site) {
   const auto names_copy = [&](uint32_t at) {
-    for (const CallEdge& edge : graph.from(function)) {
-      if (edge.site == at && edge.kind != EdgeKind::address) {
-        return is_copy_name(index.functions()[edge.to].name);
-      }
+    const std::span<const CallEdge> edges = graph.from(function);  // in the order of the code
+    auto it = std::lower_bound(edges.begin(), edges.end(), at,
+                               [](const CallEdge& edge, uint32_t a) { return edge.site < a; });
+    for (; it != edges.end() && it->site == at; ++it) {
+      if (it->kind != EdgeKind::address) return is_copy_name(index.functions()[it->to].name);
     }
     return false;
   };

@@ -333,6 +333,19 @@ TEST(Trace, CyclesGoToBlocksAndMissesToTheirLine) {
   EXPECT_EQ(stall, 504u);
 }
 
+// After the 5 cycles of the first block 2^53 - 5 more are the most that may come.
+TEST(Trace, TimesBeyond2To53CyclesAreRefused) {
+  const std::string block = "818481800C02020205", most = "00FBFFFFFFFFFFFF0F";
+  EXPECT_EQ(parsed(trace_file((block + most).c_str())).run_cycles, uint64_t{1} << 53);
+  for (const std::string& rest : {most + "0001", std::string("00808080808080808010"),
+                                  std::string("1284808030FFFFFFFFFFFFFF7F00")}) {
+    EXPECT_NE(refused(trace_file((block + rest).c_str()))
+                  .find("a time of more than 9007199254740992 cycles"),
+              std::string::npos)
+        << rest;
+  }
+}
+
 // 520 cycles at 600 MHz, then 480 at 300 MHz: 1,000 cycles in 0.8667 + 1.6 us.
 TEST(Trace, TheClockIsTheMeanOfTheRun) {
   const std::string records = std::string(kTraceExample) + "17E0A71200" + "1300E003";

@@ -14,6 +14,7 @@ namespace {
 constexpr size_t kHeaderBytes = 52;
 constexpr size_t kMaxBlocks = size_t{1} << 20;
 constexpr uint64_t kMaxBlockHalfwords = 4096;
+constexpr uint64_t kMaxCycles = uint64_t{1} << 53;  // 174 days at 600 MHz; exact in a double
 
 }  // namespace
 
@@ -101,7 +102,13 @@ bool TraceReader::next(TraceRecord* out) {
   if (!problem_.empty() || is_cut_off_ || at_ == bytes_.size()) return false;
   const size_t start = at_;
   *out = {};
-  if (record(out)) return true;
+  if (record(out)) {
+    if (out->stall <= kMaxCycles && out->delta <= kMaxCycles - cycles_) {
+      cycles_ += out->delta;
+      return true;
+    }
+    fail(fmt::format("a time of more than {} cycles", kMaxCycles));
+  }
   at_ = start;
   if (!problem_.empty()) problem_ = fmt::format("at offset 0x{:X}: {}", start, problem_);
   return false;

@@ -52,7 +52,8 @@ class TraceReader {
 
   uint32_t core_khz() const { return core_khz_; }  // when the trace began
   const Identity& identity() const { return identity_; }
-  // False at the end, at a record that is cut off, and at one that is wrong.
+  // False at the end, at a record that is cut off, and at one that is wrong; all times together are
+  // at most 2^53 cycles.
   bool next(TraceRecord* out);
   const std::vector<TraceBlock>& blocks() const { return blocks_; }
   size_t offset() const { return at_; }  // of the next record, or the one that next() refused
@@ -71,6 +72,7 @@ class TraceReader {
   Identity identity_;
   std::vector<TraceBlock> blocks_;
   uint32_t last_line_ = 0;
+  uint64_t cycles_ = 0;  // since the base
   bool is_cut_off_ = false;
   std::string problem_;
 };
