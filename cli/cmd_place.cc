@@ -4,25 +4,30 @@
 #include <algorithm>
 #include <cstring>
 #include <memory>
+#include <optional>
 
 #include "cli/commands.h"
 #include "cli/exit_code.h"
 #include "cli/output_file.h"
 #include "cli/outputs.h"
+#include "cli/place_data_report.h"
 #include "cli/place_report.h"
 #include "cli/print.h"
 #include "cli/profile_options.h"
 #include "cli/result_json.h"
 #include "cli/values.h"
 #include "millrace/placement/build_input.h"
+#include "millrace/placement/data_input.h"
 #include "millrace/placement/evict.h"
 #include "millrace/placement/place.h"
+#include "millrace/placement/place_data.h"
 
 namespace millrace::cli {
 
 using host::Error;
 using host::ErrorCode;
 using host::Status;
+using placement::DataPlacement;
 using placement::Eviction;
 using placement::Placement;
 
@@ -39,6 +44,9 @@ enum Output : size_t {
   kAttributes,
   kOrderLld,
   kOrderGnu,
+  kGnuLdData,
+  kGnuLdBss,
+  kZephyrDataSnippet,
   kOutputs
 };
 struct OutputInfo {
@@ -53,6 +61,9 @@ constexpr OutputInfo kInfos[kOutputs] = {
     {"--attributes", "Write which source lines need FASTRUN, with --evict FLASHMEM"},
     {"--order-lld", "Write the best order of what stays, for lld --symbol-ordering-file"},
     {"--order-gnu", "Write the same as patterns for a GNU ld script"},
+    {"--gnu-ld-data", "Write the data that has a value as a fragment of a GNU ld script"},
+    {"--gnu-ld-bss", "Write the data that begins as zero as one"},
+    {"--zephyr-data-snippet", "Write the data for zephyr_linker_sources(DTCM_SECTION)"},
 };
 
 struct Options {
@@ -62,10 +73,52 @@ struct Options {
   std::string files[kOutputs];
   profile::ReadOptions read;
   placement::PlaceOptions place;
+  std::vector<std::string> pin, never;  // of code and of data
+  placement::DataOptions data;          // with a budget of its own, or none
+  bool shares_budget = false;           // --data
   uint64_t evict_bytes = 0;
   bool evicts = false;
   size_t top = 20;
 };
+
+bool is_data_line(const std::string& line) { return line.starts_with("@data"); }
+
+bool places_data(const Options& options) {
+  return options.shares_budget || options.data.budget > 0;
+}
+
+// What is said of data makes sense, and what is said of code has code to be said of.
+Status check_data(const Options& options) {
+  if (options.shares_budget && options.data.budget > 0) {
+    return Error{ErrorCode::usage,
+                 "--data shares the bytes of --budget, --data-budget has its own: give one"};
+  }
+  if (options.shares_budget && options.place.budget == 0) {
+    return Error{ErrorCode::usage, "--data needs --budget BYTES to share (or give --data-budget)"};
+  }
+  if (!places_data(options)) {
+    const char* given = !options.data.dma.empty()                    ? "--dma"
+                        : !options.data.region.empty()               ? "--data-region"
+                        : !options.files[kGnuLdData].empty()         ? "--gnu-ld-data"
+                        : !options.files[kGnuLdBss].empty()          ? "--gnu-ld-bss"
+                        : !options.files[kZephyrDataSnippet].empty() ? "--zephyr-data-snippet"
+                        : std::any_of(options.pin.begin(), options.pin.end(), is_data_line)
+                            ? "--pin '@data ...'"
+                            : nullptr;
+    if (given != nullptr) {
+      return Error{ErrorCode::usage,
+                   std::string(given) + " is of data: give --data-budget BYTES, or --data"};
+    }
+  }
+  if (places_data(options) && options.place.budget == 0) {
+    for (const std::string& line : options.pin) {
+      if (is_data_line(line)) continue;
+      return Error{ErrorCode::usage, "--pin " + printable(line) +
+                                         " means a function: give --budget BYTES, or '@data NAME'"};
+    }
+  }
+  return {};
+}
 
 Status check(const Options& options) {
   Status status = check_outputs(options.outputs);
@@ -85,14 +138,16 @@ Status check(const Options& options) {
     if (path != "-") status = check_output(path);
   }
   if (!status) return status;
-  const int jobs = (options.place.budget > 0 ? 1 : 0) + (options.evicts ? 1 : 0) +
-                   (options.drift.empty() ? 0 : 1);
+  const bool places = options.place.budget > 0 || options.data.budget > 0;
+  const int jobs = (places ? 1 : 0) + (options.evicts ? 1 : 0) + (options.drift.empty() ? 0 : 1);
   if (jobs != 1) {
     return Error{
         ErrorCode::usage,
         "give one of --budget BYTES, --evict BYTES and --drift LIST (millrace place --help "
         "has examples)"};
   }
+  status = check_data(options);
+  if (!status) return status;
   if (options.drift.empty() && options.samples.empty()) {
     return Error{ErrorCode::usage,
                  "SAMPLES is missing: what is worth moving is told by where the time goes (see "
@@ -150,7 +205,7 @@ int run_evict(const Options& options, LoadedProgram* program, const profile::Sam
   placement::EvictOptions evict;
   evict.bytes = options.evict_bytes;
   evict.region = options.place.region;
-  evict.never = options.place.never;
+  evict.never = options.never;
   evict.profile = options.place.profile;
   Eviction eviction;
   const profile::Failure failure =
@@ -183,24 +238,107 @@ int run_evict(const Options& options, LoadedProgram* program, const profile::Sam
   return eviction.is_enough ? kOk : kFailed;
 }
 
+// What `place` wrote for one memory or for both.
+struct Result {
+  std::optional<Placement> code;
+  std::optional<DataPlacement> data;
+};
+
+profile::Failure place_both(const Options& options, LoadedProgram* program,
+                            const profile::SampleSet& samples, std::span<const uint8_t> trace,
+                            Result* out) {
+  placement::PlaceOptions code = options.place;
+  placement::DataOptions data = options.data;
+  data.profile = code.profile;
+  data.boot = code.boot;
+  data.min_samples = code.min_samples;
+  for (const std::string& line : options.pin) {
+    (is_data_line(line) ? data.pin : code.pin).push_back(line);
+  }
+  for (const std::string& line : options.never) {
+    (is_data_line(line) ? data.never : code.never).push_back(line);
+  }
+  const auto place_code = [&] {
+    return placement::place(&program->index, samples, trace, program->target, code,
+                            &out->code.emplace());
+  };
+  const auto place_data = [&] {
+    return placement::place_data(&program->index, samples, trace, program->target, data,
+                                 &out->data.emplace());
+  };
+  profile::Failure failure;
+  if (code.budget > 0) failure = place_code();
+  if (failure || !places_data(options)) return failure;
+  if (!options.shares_budget) return place_data();
+  // Each byte goes where it saves more. Samples do not say what data would save: code goes first.
+  const uint64_t budget = code.budget;
+  data.budget = budget;
+  failure = place_data();
+  if (failure) return failure;
+  uint64_t pinned = 0;
+  for (const placement::DataCandidate& one : out->data->candidates) {
+    if (one.why == placement::DataWhy::pinned) pinned += uint64_t{one.size} + one.align;
+  }
+  uint64_t share = out->data->is_measured
+                       ? best_data_share(out->code->curve, out->data->curve, budget)
+                       : budget - std::min(budget, out->code->chosen.total_bytes());
+  share = std::min(std::max(share, pinned), budget);
+  if (share == 0) {
+    out->data.reset();
+    return {};
+  }
+  data.budget = share;
+  failure = place_data();
+  if (failure) return failure;
+  // What is left belongs to code: the choice above had all of it.
+  code.budget = std::max<uint64_t>(budget - out->data->bytes, 1);
+  return out->code->chosen.total_bytes() <= code.budget ? profile::Failure() : place_code();
+}
+
 int run_place(const Options& options, LoadedProgram* program, const profile::SampleSet& samples,
               std::span<const uint8_t> trace, const Invocation& invocation) {
-  Placement placed;
-  const profile::Failure failure =
-      placement::place(&program->index, samples, trace, program->target, options.place, &placed);
+  Result placed;
+  const profile::Failure failure = place_both(options, program, samples, trace, &placed);
   if (failure) return fail(to_error(*failure));
-  write_text(takes_stdout(options) ? stderr : stdout, place_report(placed, options.top));
   Json document = result_document("place", invocation);
-  add_place_json(&document, placed);
-  std::string texts[kOutputs];
-  texts[kList] = list_text(placed.list, list_head(placed));
-  texts[kGnuLd] = gnu_ld_fragment(placed.list);
-  texts[kZephyrCmake] = zephyr_cmake(placed.list, &program->index, placed.region);
-  texts[kZephyrSnippet] = zephyr_snippet(placed.list);
-  texts[kAttributes] = attribute_list(placed.list, &program->index, "FASTRUN");
-  texts[kOrderLld] = symbol_order_file(placed.flash_order);
-  texts[kOrderGnu] = gnu_ld_order(placed.flash_order);
-  Status written = write_outputs(options.outputs, document, place_csv(placed));
+  std::string texts[kOutputs], report, csv;
+  placement::PlacementList list;
+  std::vector<std::string> head;
+  if (placed.code) {
+    const Placement& code = *placed.code;
+    report = place_report(code, options.top);
+    csv = place_csv(code);
+    add_place_json(&document, code);
+    list = code.list;
+    head = list_head(code);
+    texts[kGnuLd] = gnu_ld_fragment(code.list);
+    texts[kZephyrCmake] = zephyr_cmake(code.list, &program->index, code.region);
+    texts[kZephyrSnippet] = zephyr_snippet(code.list);
+    texts[kAttributes] = attribute_list(code.list, &program->index, "FASTRUN");
+    texts[kOrderLld] = symbol_order_file(code.flash_order);
+    texts[kOrderGnu] = gnu_ld_order(code.flash_order);
+  }
+  if (placed.data) {
+    const DataPlacement& data = *placed.data;
+    if (!report.empty()) report += '\n';
+    report += place_data_report(data, options.top);
+    if (!csv.empty()) csv += '\n';
+    csv += place_data_csv(data);
+    add_place_data_json(&document, data);
+    list.entries.insert(list.entries.end(), data.list.entries.begin(), data.list.entries.end());
+    const std::vector<std::string> more = data_list_head(data);
+    head.insert(head.end(), more.begin(), more.end());
+    texts[kZephyrCmake] += zephyr_data_cmake(data);
+    texts[kAttributes] += data_attributes(data);
+    texts[kGnuLdData] = gnu_ld_data(data.list);
+    texts[kGnuLdBss] = gnu_ld_zeroed(data.list);
+    texts[kZephyrDataSnippet] = zephyr_data_snippet(data.list);
+  } else if (options.shares_budget) {
+    report += "\ndata        none: code saves more for every byte of the budget\n";
+  }
+  texts[kList] = list_text(list, head);
+  write_text(takes_stdout(options) ? stderr : stdout, report);
+  Status written = write_outputs(options.outputs, document, csv);
   if (written) written = write_files(options, texts);
   if (!written) return fail_output(written.error());
   return kOk;
@@ -253,9 +391,23 @@ void add_constraints(Command& command, const std::shared_ptr<Options>& options) 
                                                     : placement::Granularity::function;
                  });
   command.option("--pin", "ENTRY", "Move this whatever it is worth; a line of a list; repeats",
-                 ValueKind::text, line_into(&options->place.pin), Repeats::yes);
+                 ValueKind::text, line_into(&options->pin), Repeats::yes);
   command.option("--never", "ENTRY", "Leave this where it is; a line of a list; repeats",
-                 ValueKind::text, line_into(&options->place.never), Repeats::yes);
+                 ValueKind::text, line_into(&options->never), Repeats::yes);
+  command.option("--data-budget", "BYTES", "Fast memory for data that may be used", ValueKind::text,
+                 number_into(&options->data.budget, Scale::bytes, 1, kMaxBudget));
+  command.flag("--data", "Share the bytes of --budget between code and data",
+               &options->shares_budget);
+  command.text("--data-region", "NAME", "Fast memory of the target for data (its first one)",
+               ValueKind::text, &options->data.region);
+  command.option(
+      "--dma", "NAME", "DMA uses this data object: it stays; repeats", ValueKind::text,
+      [options](const std::string& text) {
+        if (text.empty()) return Status(Error{ErrorCode::usage, "must not be empty"});
+        options->data.dma.push_back(is_data_line(text) ? text : "@data " + text);
+        return Status();
+      },
+      Repeats::yes);
   command.flag("--pin-interrupts", "Move interrupt handlers and what they call directly",
                &options->place.pin_interrupts);
   command.text("--copy-end", "FUNCTION", "The first function that runs behind the copies to RAM",
@@ -275,6 +427,9 @@ void add_place(Command parent, const Program& program) {
       "  millrace place firmware.elf run.samples --budget 32K --map firmware.map --list fast.txt\n"
       "  millrace place zephyr.elf run.samples --budget 48K --zephyr-cmake itcm.cmake\n"
       "  millrace place firmware.elf run.trace --budget 16K --granularity library\n"
+      "  millrace place firmware.elf run.trace --data-budget 4K --map firmware.map --list "
+      "data.txt\n"
+      "  millrace place firmware.elf run.trace --budget 32K --data --dma rx_ring --list fast.txt\n"
       "  millrace place sketch.elf run.samples --evict bank --attributes flashmem.txt\n"
       "  millrace place new.elf --drift fast.txt\n"
       "BYTES with K and M are powers of 1,024. A trace (millrace board run --trace) gives exact\n"

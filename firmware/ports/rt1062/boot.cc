@@ -44,6 +44,8 @@ using namespace millrace::rt1062;
   instruction_barrier();
 
   copy_words(&image_fast_start, &image_fast_end, &image_fast_load);
+  copy_words(&image_fast_data_start, &image_fast_data_end, &image_fast_data_load);
+  clear_words(&image_fast_zeroed_start, &image_fast_zeroed_end);
   copy_words(&image_data_start, &image_data_end, &image_data_load);
   clear_words(&image_bss_start, &image_bss_end);
   SCB_CPACR.set_bits(0xfu << 20);  // CP10 and CP11: the FPU

@@ -1,14 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 # A placement list (spec/placement_list.md) as input section patterns of a linker script.
 #
-# millrace_fast_fragment(LIST FRAGMENT): writes FRAGMENT, to be INCLUDEd in an output section. Clones
-# that the compiler makes of a function go with it; its name as a prefix does not.
+# millrace_fast_fragment(LIST FRAGMENT [DATA ZEROED]): writes FRAGMENT, to be INCLUDEd in an output
+# section. Clones that the compiler makes of a function go with it; its name as a prefix does not.
+# Objects (@data) go to DATA, for a section that is copied, and to ZEROED, for one that is cleared:
+# what they were compiled to decides. Without these two they stay where the variant has its data.
 set(fast_clones part constprop isra cold lto_priv localalias)
 
 function(millrace_fast_fragment list fragment)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${list})
   file(STRINGS ${list} lines REGEX "^[ \t]*[^# \t]")
   set(out "")
+  set(out_data "")
+  set(out_zeroed "")
   foreach(line IN LISTS lines)
     string(REGEX REPLACE "[ \t]#.*$" "" line "${line}")
     string(REGEX MATCHALL "[^ \t\r]+" words "${line}")
@@ -21,8 +25,13 @@ function(millrace_fast_fragment list fragment)
       list(GET words 0 object)
       string(APPEND out "*${object}(.text .text.*)\n")
       continue()
+    endif()
+    set(is_data FALSE)
+    if(name STREQUAL "@data")
+      set(is_data TRUE)
+      list(POP_FRONT words name)
     elseif(name MATCHES "^@")
-      continue()  # @data: data is where the variant puts all of it
+      message(FATAL_ERROR "${list}: ${name} is not understood")
     endif()
     set(file "*")
     set(sections "")
@@ -36,6 +45,21 @@ function(millrace_fast_fragment list fragment)
         message(FATAL_ERROR "${list}: ${word} is not understood behind ${name}")
       endif()
     endforeach()
+    if(is_data)
+      # Variables inside functions have numbers: NAME.0.
+      if(NOT sections)
+        foreach(prefix .rodata .data.rel.ro .data)
+          string(APPEND sections " ${prefix}.${name} ${prefix}.${name}.[0-9]*")
+        endforeach()
+        string(APPEND out_data "${file}(${sections} )\n")
+        string(APPEND out_zeroed "${file}( .bss.${name} .bss.${name}.[0-9]* )\n")
+      elseif(sections MATCHES "^ (.bss|COMMON)")
+        string(APPEND out_zeroed "${file}(${sections} )\n")
+      else()
+        string(APPEND out_data "${file}(${sections} )\n")
+      endif()
+      continue()
+    endif()
     if(NOT sections)
       foreach(group "" hot. unlikely. startup. exit.)
         string(APPEND sections " .text.${group}${name}")
@@ -47,4 +71,8 @@ function(millrace_fast_fragment list fragment)
     string(APPEND out "${file}(${sections} )\n")
   endforeach()
   file(CONFIGURE OUTPUT ${fragment} CONTENT "${out}" @ONLY)
+  if(ARGC GREATER 3)
+    file(CONFIGURE OUTPUT ${ARGV2} CONTENT "${out_data}" @ONLY)
+    file(CONFIGURE OUTPUT ${ARGV3} CONTENT "${out_zeroed}" @ONLY)
+  endif()
 endfunction()

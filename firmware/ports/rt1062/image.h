@@ -5,7 +5,9 @@
 #include <cstdint>
 
 extern "C" {
-extern uint32_t image_fast_start, image_fast_end, image_fast_load;  // code for ITCM
+extern uint32_t image_fast_start, image_fast_end, image_fast_load;                 // code for ITCM
+extern uint32_t image_fast_data_start, image_fast_data_end, image_fast_data_load;  // for DTCM
+extern uint32_t image_fast_zeroed_start, image_fast_zeroed_end;
 extern uint32_t image_data_start, image_data_end, image_data_load;
 extern uint32_t image_bss_start, image_bss_end;
 extern uint32_t image_stack_guard, image_stack_top;  // the guard is 32 bytes

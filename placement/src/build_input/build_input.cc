@@ -12,6 +12,8 @@
 #include <map>
 #include <set>
 
+#include "build_input/patterns.h"
+
 namespace millrace::placement {
 namespace {
 
@@ -23,6 +25,8 @@ constexpr const char* kClones[] = {"part", "constprop", "isra", "cold", "lto_pri
 constexpr const char* kGroups[] = {"", "hot.", "unlikely.", "startup.", "exit."};
 constexpr const char* kDataPrefixes[] = {".rodata.", ".data.rel.ro.", ".data.", ".bss."};
 constexpr const char* kClonesOfRegex = "(constprop|isra|part|cold|lto_priv|localalias)";
+
+}  // namespace
 
 // The file part of a pattern. A list's path is of the source; objects are named after its last
 // part.
@@ -40,11 +44,15 @@ std::string file_pattern(const std::string& file) {
   return fmt::format("*{}.*o*", base.substr(0, dot));
 }
 
+namespace {
+
 std::string head_of(const PlacementList& list, const char* comment, const std::string& what) {
   return fmt::format("{} {}\n{} From {}. {} entries.\n", comment, what, comment,
                      list.path.empty() ? "millrace place" : printable(list.path),
                      list.entries.size());
 }
+
+}  // namespace
 
 // A name in a regular expression of Python, inside a string of CMake.
 std::string regex_name(const std::string& name) {
@@ -68,8 +76,6 @@ std::string zephyr_path(const std::string& path) {
   return is_zephyrs ? fmt::format("${{ZEPHYR_BASE}}/{}", rest) : path;
 }
 
-}  // namespace
-
 std::string section_patterns(const Entry& entry) {
   if (entry.kind == EntryKind::library) return fmt::format("*{}:*(.text .text.*)", entry.name);
   if (entry.kind == EntryKind::object) {
@@ -86,7 +92,8 @@ std::string section_patterns(const Entry& entry) {
   if (entry.kind == EntryKind::data) {
     // Tables of a function and objects with equal names have numbers: NAME.0.
     for (const char* prefix : kDataPrefixes) {
-      out += fmt::format("{}{}{}", out.ends_with('(') ? "" : " ", prefix, entry.name);
+      out +=
+          fmt::format("{0}{1}{2} {1}{2}.[0-9]*", out.ends_with('(') ? "" : " ", prefix, entry.name);
     }
   } else {
     for (const char* group : kGroups) add(fmt::format(".text.{}{}", group, entry.name));

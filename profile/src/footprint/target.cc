@@ -75,7 +75,7 @@ std::string take_region(const std::vector<std::string_view>& words, Target* out)
   if (words.size() < 3 || !is_name(words[0]) || !number(words[1], &start) ||
       !number(words[2], &region.size) || region.size == 0 ||
       start + region.size > uint64_t{1} << 32) {
-    return "write `region = NAME START SIZE [fast] [cached] [code] [data]`, within 32 bits";
+    return "write `region = NAME START SIZE [fast] [cached] [code] [data] [dma]`, within 32 bits";
   }
   region.name = std::string(words[0]);
   region.start = static_cast<uint32_t>(start);
@@ -88,8 +88,10 @@ std::string take_region(const std::vector<std::string_view>& words, Target* out)
       region.is_code = true;
     } else if (words[i] == "data") {
       region.is_data = true;
+    } else if (words[i] == "dma") {
+      region.is_dma = true;
     } else {
-      return fmt::format("{} is none of fast, cached, code, data",
+      return fmt::format("{} is none of fast, cached, code, data, dma",
                          printable(std::string(words[i])));
     }
   }

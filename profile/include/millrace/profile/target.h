@@ -22,6 +22,7 @@ struct TargetRegion {
   bool is_cached = false;  // code in it is fetched through the instruction cache
   bool is_code = false;    // meant for code
   bool is_data = false;    // meant for data
+  bool is_dma = false;     // bus masters other than the core reach it
   uint64_t end() const { return start + size; }
 };
 
