@@ -66,17 +66,6 @@ ValueParser endpoint_into(std::optional<uint8_t>* target, bool is_in) {
   };
 }
 
-Status check_files_apart(const Options& options) {
-  for (const std::string* path : {&options.outputs.json, &options.outputs.csv}) {
-    if (path->empty() || *path == "-" || options.view.name == "-") continue;
-    if (!same_output(*path, options.view.name)) continue;
-    return Error{
-        ErrorCode::usage,
-        fmt::format("write {}: is the capture itself (name another file)", printable(*path))};
-  }
-  return Status();
-}
-
 int fail_input(const Error& error, const std::string& name) {
   const int code = fail(error);
   // A file is no device: what cannot be read is a name that cannot be right. A bus is.
@@ -153,7 +142,6 @@ int report(const Options& options, const CaptureAnalysis& analysis,
 }
 
 int run(Options& options, const Invocation& invocation) {
-  if (const Status apart = check_files_apart(options); !apart) return fail_output(apart.error());
   if (const Status sense = options.live.check(options.view.name); !sense) {
     return fail_input(sense.error(), options.view.name);
   }

@@ -162,7 +162,7 @@ def check_bad_options(folder):
     bad("--pcap-packets", folder / "x", says="add --usb host")
     bad("--usb", "host", "--pcap-sof", says="--pcap-packets FILE")
     bad("--usb", "host", "--pcap", folder / "x", "--pcap-packets", folder / "x",
-        says="would be one file")
+        says="--pcap and --pcap-packets need a file each")
     for events in ("", "1s", "1s=", "=plug", "1s=explode", "-1=plug", "1e3=plug", "1.=plug",
                    "1s=plug,", "1000001=plug", "0.0000000001=plug"):
         bad("--usb", "host", "--usb-at", events, says="1.5s=unplug,2s=plug")

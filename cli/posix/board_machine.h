@@ -59,8 +59,9 @@ class BoardMachine final : public host::Clock {
 };
 
 // `rest`: IMAGE[?KEY=VALUE&...] with keys host (a built-in profile or a file), pcap, pcap_packets,
-// and trace (files to write), pcap_sof, icache, dcache (on, off), psram, seed, timing (a file), model, adc
-// and any parameter of the host profile. Errors: usage, and what board::Board::create() says.
+// and trace (files to write), pcap_sof, icache, dcache (on, off), psram, seed, timing (a file),
+// model, adc and any parameter of the host profile. Errors: usage, and what board::Board::create()
+// says.
 host::Result<std::shared_ptr<BoardMachine>> make_board_machine(const std::string& rest);
 
 }  // namespace millrace::cli

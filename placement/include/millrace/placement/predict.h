@@ -37,9 +37,9 @@ struct Prediction {
   Cycles recorded;          // as the trace has it
   Cycles model;             // the same placement by the model, before it is scaled to the trace
   Cycles predicted;
-  double low = 0, high = 0;                    // of predicted.busy
-  bool is_usable = false;  // the model repeats the trace to kUsableError; else nothing is claimed
-  uint64_t moved_bytes = 0;                    // code that the list moves
+  double low = 0, high = 0;  // of predicted.busy
+  bool is_usable = false;    // the model repeats the trace to kUsableError; else nothing is claimed
+  uint64_t moved_bytes = 0;  // code that the list moves
   uint64_t lines_before = 0, lines_after = 0;  // distinct cached lines that the trace executes
   uint32_t core_khz = 0;
   std::vector<std::string> notes;
