@@ -167,7 +167,7 @@ bool takes_stdout(const Options& options) {
 Status write_files(const Options& options, const std::string (&texts)[kOutputs]) {
   for (size_t i = 0; i < kOutputs; ++i) {
     if (options.files[i].empty()) continue;
-    const Status status = write_output(options.files[i], texts[i]);
+    Status status = write_output(options.files[i], texts[i]);
     if (!status) return status;
   }
   return {};

@@ -95,7 +95,7 @@ ValueParser noting(const std::string& name, ValueKind kind, ValueParser parse,
                    std::vector<FileValue>* files) {
   if (kind != ValueKind::file && kind != ValueKind::output && kind != ValueKind::port) return parse;
   return [name, kind, parse = std::move(parse), files](const std::string& value) {
-    const Status status = parse(value);
+    Status status = parse(value);
     std::string path = file_in(kind, value);
     if (status && !path.empty()) {
       files->push_back({name, std::move(path), kind == ValueKind::output});

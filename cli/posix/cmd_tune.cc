@@ -146,7 +146,8 @@ void add_tune(Command parent, const Program& program) {
                      ValueKind::folder, true, &options->target);
   TuneSettings& settings = options->settings;
   command.option("--budget", "BYTES", "Of ITCM, all rounds together: bytes, as 32K",
-                 ValueKind::text, number_into(&settings.budget, Scale::bytes, 64, 512 * 1024));
+                 ValueKind::text,
+                 number_into(&settings.budget, Scale::bytes, 64, uint64_t{512} << 10));
   command.text("--program", "NAME", "firmware/ports/rt1062/programs/NAME.cc (usb_echo_heavy_ecm)",
                ValueKind::text, &settings.program);
   command.text("--event", "FUNCTION", "Runs once an echo (millrace::firmware::EchoStack::echo)",

@@ -18,7 +18,6 @@ namespace millrace::placement {
 namespace {
 
 using profile::Function;
-using profile::kNone;
 using profile::printable;
 
 constexpr const char* kClones[] = {"part", "constprop", "isra", "cold", "lto_priv", "localalias"};

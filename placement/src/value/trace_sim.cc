@@ -108,13 +108,14 @@ double TraceSim::simulate(const std::vector<bool>& moved) const {
     const uint32_t before = veneers.emplace(block.unit, at).first->second;
     place.veneer = (layout.veneers_behind(block.unit) + before) / cache_.line_bytes;
   }
-  std::vector<uint32_t> tags(size_t{cache_.sets} * cache_.ways, UINT32_MAX);
+  const uint32_t ways = std::max(cache_.ways, 1u);
+  std::vector<uint32_t> tags(size_t{cache_.sets} * ways, UINT32_MAX);
   uint32_t random = 0x2545F491, last_miss = 0;
   double out = 0;
   const auto fetch = [&](uint32_t line) {
-    uint32_t* const set = &tags[size_t{line % cache_.sets} * cache_.ways];
+    uint32_t* const set = &tags[size_t{line % cache_.sets} * ways];
     uint32_t free = UINT32_MAX;
-    for (uint32_t way = 0; way < cache_.ways; ++way) {
+    for (uint32_t way = 0; way < ways; ++way) {
       if (set[way] == line) return;
       if (set[way] == UINT32_MAX) free = way;
     }
@@ -122,7 +123,7 @@ double TraceSim::simulate(const std::vector<bool>& moved) const {
       random ^= random << 13;
       random ^= random >> 17;
       random ^= random << 5;
-      free = (random >> 8) % cache_.ways;
+      free = (random >> 8) % ways;
     }
     set[free] = line;
     out += cost_[line == last_miss + 1 ? 1 : 0];
