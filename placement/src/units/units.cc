@@ -92,24 +92,38 @@ class Finder {
     for (uint32_t i = 0; i < all.size(); ++i) {
       const Function& one = all[i];
       if (one.kind == FunctionKind::veneer || one.size == 0 || one.section == kNone) continue;
-      uint32_t unit = unit_at(one.start);
-      if (unit == kNone && last != kNone && one.start < out_.units[last].end()) unit = last;
+      uint32_t unit = unit_of(one.start, last);
       if (unit == kNone) {
-        Unit made;
-        made.address = one.start;
-        made.size = one.size;
-        made.section = index_.sections()[one.section].name;
-        made.library = one.library;
-        unit = static_cast<uint32_t>(out_.units.size());
-        out_.units.push_back(std::move(made));
-        last = unit;
-      } else if (!out_.units[unit].size_is_exact) {
-        const uint64_t end = std::max(out_.units[unit].end(), uint64_t{one.start} + one.size);
-        out_.units[unit].size = static_cast<uint32_t>(end - out_.units[unit].address);
+        last = unit = make(UnitKind::code, one.start, one.size, one.section, one.library);
+      } else {
+        reach(&out_.units[unit], uint64_t{one.start} + one.size);
       }
       out_.units[unit].functions.push_back(i);
       out_.of_function[i] = unit;
     }
+  }
+
+  // The unit at an address, or `last`, the one made before, if it reaches so far.
+  uint32_t unit_of(uint32_t address, uint32_t last) const {
+    const uint32_t unit = unit_at(address);
+    return unit == kNone && last != kNone && address < out_.units[last].end() ? last : unit;
+  }
+
+  uint32_t make(UnitKind kind, uint32_t address, uint32_t size, uint32_t section,
+                const std::string& library) {
+    Unit made;
+    made.kind = kind;
+    made.address = address;
+    made.size = size;
+    made.section = index_.sections()[section].name;
+    made.library = library;
+    out_.units.push_back(std::move(made));
+    return static_cast<uint32_t>(out_.units.size() - 1);
+  }
+
+  static void reach(Unit* unit, uint64_t end) {
+    if (unit->size_is_exact) return;
+    unit->size = static_cast<uint32_t>(std::max(unit->end(), end) - unit->address);
   }
 
   void objects() {
@@ -118,23 +132,14 @@ class Finder {
     for (uint32_t i = 0; i < all.size(); ++i) {
       const DataObject& one = all[i];
       if (one.size == 0 || one.section == kNone) continue;
-      uint32_t unit = unit_at(one.address);
-      if (unit == kNone && last != kNone && one.address < out_.units[last].end()) unit = last;
+      uint32_t unit = unit_of(one.address, last);
       if (unit == kNone) {
-        Unit made;
-        made.kind = kind_of(index_.sections()[one.section]);
+        UnitKind kind = kind_of(index_.sections()[one.section]);
         // Constants may stand among code: an object is no function.
-        if (made.kind == UnitKind::code) made.kind = UnitKind::constants;
-        made.address = one.address;
-        made.size = one.size;
-        made.section = index_.sections()[one.section].name;
-        made.library = one.library;
-        unit = static_cast<uint32_t>(out_.units.size());
-        out_.units.push_back(std::move(made));
-        last = unit;
+        if (kind == UnitKind::code) kind = UnitKind::constants;
+        last = unit = make(kind, one.address, one.size, one.section, one.library);
       } else if (!out_.units[unit].size_is_exact) {
-        const uint64_t end = std::max(out_.units[unit].end(), uint64_t{one.address} + one.size);
-        out_.units[unit].size = static_cast<uint32_t>(end - out_.units[unit].address);
+        reach(&out_.units[unit], uint64_t{one.address} + one.size);
       } else if (out_.units[unit].functions.empty() && out_.units[unit].kind == UnitKind::code) {
         out_.units[unit].kind = UnitKind::constants;
       }
