@@ -46,22 +46,20 @@ bool drop_capabilities() {
   return syscall(SYS_capset, &header, none) == 0;
 }
 
-TEST(Pinger, CountsAnswersOfTheLoopback) {
-  EXPECT_EQ(in_namespace("0 0",
-                         [] {
-                           PingOptions options;
-                           options.address = "127.0.0.1";
-                           options.count = 50;
-                           options.interval_ms = 1;
-                           auto pinger = open_pinger(options);
-                           if (!pinger) return 1;
-                           const std::atomic<bool> stop{false};
-                           const PingResult result = (*pinger)->run(stop);
-                           if (result.sent != 50 || result.answered != 50) return 2;
-                           return result.rtt.count() == 50 && result.trouble.empty() ? 0 : 3;
-                         }),
-            0);
+int count_fifty_answers() {
+  PingOptions options;
+  options.address = "127.0.0.1";
+  options.count = 50;
+  options.interval_ms = 1;
+  auto pinger = open_pinger(options);
+  if (!pinger) return 1;
+  const std::atomic<bool> stop{false};
+  const PingResult result = (*pinger)->run(stop);
+  if (result.sent != 50 || result.answered != 50) return 2;
+  return result.rtt.count() == 50 && result.trouble.empty() ? 0 : 3;
 }
+
+TEST(Pinger, CountsAnswersOfTheLoopback) { EXPECT_EQ(in_namespace("0 0", count_fifty_answers), 0); }
 
 TEST(Pinger, StopsWhenItIsTold) {
   EXPECT_EQ(in_namespace("0 0",
@@ -78,19 +76,7 @@ TEST(Pinger, StopsWhenItIsTold) {
 
 // Nobody may have a datagram socket, as on Debian; root has raw ones.
 TEST(Pinger, CountsAnswersOverARawSocket) {
-  EXPECT_EQ(in_namespace("1 0",
-                         [] {
-                           PingOptions options;
-                           options.address = "127.0.0.1";
-                           options.count = 50;
-                           options.interval_ms = 1;
-                           auto pinger = open_pinger(options);
-                           if (!pinger) return 1;
-                           const std::atomic<bool> stop{false};
-                           const PingResult result = (*pinger)->run(stop);
-                           return result.sent == 50 && result.answered == 50 ? 0 : 2;
-                         }),
-            0);
+  EXPECT_EQ(in_namespace("1 0", count_fifty_answers), 0);
 }
 
 TEST(Pinger, WithoutPermissionNamesTheSetting) {
