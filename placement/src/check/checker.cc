@@ -39,11 +39,8 @@ Failure check(ElfIndex* index, const profile::Target& target, const CheckOptions
 }
 
 Failure Checker::run() {
-  if (!index_.has_symbols() && options_.list != nullptr) {
-    return Error{Error::Kind::usage,
-                 fmt::format("{} has no symbols, and a list is made of names (give the ELF as it "
-                             "was linked, not stripped)",
-                             printable(index_.path()))};
+  if (options_.list != nullptr) {
+    if (Failure failure = require_symbols(index_)) return failure;
   }
   Failure failure = choose_region();
   if (failure) return failure;

@@ -17,7 +17,6 @@ using profile::base_name_of_clone;
 using profile::DataObject;
 using profile::Function;
 using profile::FunctionKind;
-using profile::kNone;
 using profile::printable;
 
 constexpr size_t kMaxNearest = 3;
@@ -322,6 +321,15 @@ std::string match_sentence(const Entry& entry, const Match& match, const ElfInde
     default:
       return name + ": found";
   }
+}
+
+Failure require_symbols(const ElfIndex& index) {
+  if (index.has_symbols()) return {};
+  return Error{
+      Error::Kind::usage,
+      fmt::format("{} has no symbols, and a list is made of names (give the ELF as it was linked, "
+                  "not stripped)",
+                  profile::printable(index.path()))};
 }
 
 }  // namespace millrace::placement

@@ -89,12 +89,7 @@ class Evictor {
 
  private:
   Failure find_regions() {
-    if (!index_.has_symbols()) {
-      return Error{Error::Kind::usage,
-                   fmt::format("{} has no symbols, and a list is made of names (give the ELF as it "
-                               "was linked, not stripped)",
-                               printable(index_.path()))};
-    }
+    if (Failure failure = require_symbols(index_)) return failure;
     for (const TargetRegion& one : target_.regions) {
       const bool wanted =
           options_.region.empty() ? one.is_fast && one.is_code : one.name == options_.region;

@@ -13,6 +13,7 @@
 
 #include "millrace/placement/build_input.h"
 #include "place/choose.h"
+#include "place/region.h"
 #include "place/workspace.h"
 
 namespace millrace::placement {
@@ -73,34 +74,9 @@ class Placer {
   Failure usage(std::string message) const { return Error{Error::Kind::usage, std::move(message)}; }
 
   Failure find_region() {
-    if (!index_.has_symbols()) {
-      return usage(
-          fmt::format("{} has no symbols, and a list is made of names (give the ELF as it "
-                      "was linked, not stripped)",
-                      printable(index_.path())));
-    }
-    for (const TargetRegion& one : target_.regions) {
-      const bool wanted =
-          options_.region.empty() ? one.is_fast && one.is_code : one.name == options_.region;
-      if (wanted && region_ == nullptr) region_ = &one;
-    }
-    if (region_ == nullptr && options_.region.empty()) {
-      return usage(
-          fmt::format("target {} has no fast memory for code (name one with --target, or "
-                      "a file: spec/target_file.md)",
-                      target_.name));
-    }
-    if (region_ == nullptr) {
-      std::string known;
-      for (const TargetRegion& one : target_.regions)
-        known += (known.empty() ? "" : ", ") + one.name;
-      return usage(fmt::format("target {} has no region {} (it has {})", target_.name,
-                               printable(options_.region, 60), known));
-    }
-    if (options_.budget == 0) return usage("a budget of 0 bytes holds nothing");
-    if (options_.budget > region_->size) {
-      return usage(fmt::format("a budget of {} bytes is more than {} has: {} bytes",
-                               options_.budget, region_->name, region_->size));
+    if (Failure failure = placement::find_region(index_, target_, options_.region, options_.budget,
+                                                 Contents::code, &region_)) {
+      return failure;
     }
     out_.budget = options_.budget;
     out_.region = region_->name;

@@ -203,12 +203,7 @@ std::vector<bool> moved_units(ElfIndex* index, const profile::Target& target,
 Failure predict(ElfIndex* index, const profile::Target& target, std::span<const uint8_t> trace,
                 const PlacementList& list, const PredictOptions& options, Prediction* out) {
   *out = Prediction();
-  if (!index->has_symbols()) {
-    return Error{Error::Kind::usage,
-                 fmt::format("{} has no symbols, and a list is made of names (give the ELF as it "
-                             "was linked, not stripped)",
-                             printable(index->path()))};
-  }
+  if (Failure failure = require_symbols(*index)) return failure;
   if (!target.cache) {
     return Error{Error::Kind::usage,
                  fmt::format("target {} has no instruction cache (name another with --target)",

@@ -70,6 +70,9 @@ std::vector<Match> match_list(const PlacementList& list, ElfIndex* index);
 // that)".
 std::string match_sentence(const Entry& entry, const Match& match, const ElfIndex& index);
 
+// A list is made of names: fails for a program without any.
+Failure require_symbols(const ElfIndex& index);
+
 // `wanted`, a qualifier, names this file: its parts are the last of `path`'s, or LIBRARY:MEMBER.
 bool names_file(std::string_view wanted, const std::string& path, const std::string& library);
 
