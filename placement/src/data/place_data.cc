@@ -413,6 +413,7 @@ class DataPlacer {
              out_.candidates[b].worth(out_.is_measured);
     });
     std::vector<DataCandidate> sorted;
+    sorted.reserve(order.size());
     for (const uint32_t i : order) sorted.push_back(std::move(out_.candidates[i]));
     out_.candidates = std::move(sorted);
   }

@@ -258,6 +258,7 @@ class Evictor {
       const uint64_t more = out_.wanted - cold_bytes;
       const uint64_t warm_bytes = all_bytes - cold_bytes;
       std::vector<Item> items;
+      items.reserve(warm.size());
       for (const uint32_t i : warm) {
         items.push_back({aligned(units_.units[i]), input_.by_unit[i].weight});
       }

@@ -260,7 +260,7 @@ class Placer {
   std::string boot_path(const Candidate& one) const {
     for (const uint32_t unit : one.units) {
       for (const uint32_t function : work_.units.units[unit].functions) {
-        const std::string path = out_.boot.path_to(function, index_);
+        std::string path = out_.boot.path_to(function, index_);
         if (!path.empty()) return path;
       }
     }
