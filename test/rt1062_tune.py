@@ -45,7 +45,7 @@ with temporary_folder() as scratch:
         fails("tune", f"board:{FIRMWARE}?{query}", "--budget", "8K", "--work", work, expect=2, says=says)
     for folder in ("/dev/full", "/dev/null/x", "/proc/x"):
         fails("tune", f"board:{FIRMWARE}", "--budget", "8K", "--work", folder, expect=2,
-              says="give a folder that can be made and written")
+              says="that can be made and written")
     # One at a time in a folder, and a lock that is left behind holds nobody up.
     with open(work / ".lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)

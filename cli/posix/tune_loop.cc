@@ -88,7 +88,7 @@ class Loop {
                                printable(s_.program))};
     }
     // What would else be found out after minutes of building.
-    Status status = check_board_machine(board_name("IMAGE", "trace=TRACE"));
+    Status status = check_board_machine(board_name(s_.folder, ""));
     if (status) status = work_.open("--work", s_.work);
     return status;
   }
