@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`millrace udp bench` against servers that do everything but echo: each class of loss by its own
 name and number, a flood, a server that ends, and Ctrl-C in each part of a run."""
+import concurrent.futures
 import json
 import pathlib
 import signal
@@ -135,22 +136,27 @@ def only_step(server, *options, expect=0):
     return outcome, step
 
 
+def loss(behave, options, code, counts):
+    with Server(behave) as server:
+        # A machine that is too busy makes the step invalid, which is exit code 1.
+        outcome, step = only_step(server, *PATIENT, *options, expect=(code, 1))
+        for name in ("lost", "late", "altered", "reordered", "foreign", "duplicate"):
+            assert step[name] == counts.get(name, 0), (behave.__name__, name, outcome, step)
+
+
 def losses():
-    for behave, options, code, counts in (
-            (echo, (), 0, {}),
-            (lost, (), 0, {"lost": FIFTH}),
-            (altered, (), 1, {"altered": FIFTH, "lost": FIFTH}),
-            (cut, (), 1, {"altered": FIFTH, "lost": FIFTH}),
-            (longer, (), 1, {"altered": FIFTH, "lost": FIFTH}),
-            (altered, ("--size", "1472"), 1, {"altered": FIFTH, "lost": FIFTH}),
-            (swapped, (), 0, {"reordered": FIFTH}),
-            (garbage, (), 0, {"foreign": 2 * REQUESTS}),
-            (others, (), 0, {"foreign": REQUESTS})):
-        with Server(behave) as server:
-            # A machine that is too busy makes the step invalid, which is exit code 1.
-            outcome, step = only_step(server, *PATIENT, *options, expect=(code, 1))
-            for name in ("lost", "late", "altered", "reordered", "foreign", "duplicate"):
-                assert step[name] == counts.get(name, 0), (behave.__name__, name, outcome, step)
+    cases = ((echo, (), 0, {}),
+             (lost, (), 0, {"lost": FIFTH}),
+             (altered, (), 1, {"altered": FIFTH, "lost": FIFTH}),
+             (cut, (), 1, {"altered": FIFTH, "lost": FIFTH}),
+             (longer, (), 1, {"altered": FIFTH, "lost": FIFTH}),
+             (altered, ("--size", "1472"), 1, {"altered": FIFTH, "lost": FIFTH}),
+             (swapped, (), 0, {"reordered": FIFTH}),
+             (garbage, (), 0, {"foreign": 2 * REQUESTS}),
+             (others, (), 0, {"foreign": REQUESTS}))
+    # They mostly wait for what does not come: at the same time.
+    with concurrent.futures.ThreadPoolExecutor(len(cases)) as pool:
+        list(pool.map(lambda case: loss(*case), cases))
     with Server(twice) as server:
         _, step = only_step(server, *PATIENT, expect=(0, 1))
         # The copy behind the last reply is not waited for.
@@ -210,8 +216,8 @@ def interrupts():
             assert run.returncode in ((130,) if part is None else (130, 0, 1)), (run.returncode, err)
             assert err == "", err
             if run.returncode == 130:
-                ladder, = e2e.validate(json.loads(path.read_text()))["sizes"]
-                assert "interrupted" in out or ladder["passes"][0]["steps"], out
+                e2e.validate(json.loads(path.read_text()))
+                assert "interrupted" in out, out
     with Server(silent, echoes_probe=False) as server:
         run = e2e.start("udp", "bench", server.target)
         deadline = time.monotonic() + DEADLINE_S

@@ -147,6 +147,8 @@ int run(Options& options, const Invocation& invocation) {
     };
     const Result<LadderResult> result = udp::run_ladder(make, options.ladder, session, hooks);
     if (!result) {
+      // What hinders it after Ctrl-C may be Ctrl-C.
+      if (interrupted()) write_now(out, interrupted_before("the first step"));
       code = interrupted() ? int{kInterrupted} : worse(code, fail(result.error()));
       break;
     }

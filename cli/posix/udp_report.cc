@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "cli/exit_code.h"
 #include "cli/histogram_text.h"
 #include "cli/print.h"
 #include "cli/result_json.h"
@@ -230,6 +231,7 @@ std::string step_line(const std::string& part, const StepResult& s, const Colour
 
 std::string ladder_report(const LadderResult& r, const Colour& colour) {
   const udp::LadderSettings& s = r.settings;
+  if (r.passes.empty()) return r.is_interrupted ? interrupted_before("the first step") : "";
   std::string out = colour.strong(row("peak", peak_line(r)));
   if (s.plan.in_flight == 0) {
     out += row("lossless", limit(r.lossless, fmt::format("(every step up to it answered {:g} % or "
@@ -242,7 +244,8 @@ std::string ladder_report(const LadderResult& r, const Colour& colour) {
     const char* const name = s.search == udp::SearchKind::ndr ? "NDR" : "PDR";
     out += row(
         "search",
-        r.search.rate_per_s
+        r.is_interrupted && !r.search.rate_per_s ? fmt::format("{}: interrupted", name)
+        : r.search.rate_per_s
             ? fmt::format("{} {}/s, within {}/s, confirmed {} times{}", name,
                           rate(*r.search.rate_per_s), rate(s.resolution_per_s), s.confirmations,
                           r.search.is_host_limited ? "; limited by the host" : "")
@@ -264,6 +267,7 @@ std::string ladder_report(const LadderResult& r, const Colour& colour) {
   }
   if (!r.port.description.empty()) out += row("target", printable(r.port.description));
   out += round_trips(r);
+  if (r.is_interrupted) out += row("interrupted", "this is what was measured until then");
   return out;
 }
 
