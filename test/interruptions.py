@@ -12,7 +12,6 @@ import e2e
 
 # The leak check of a sanitised build refuses to run below strace.
 ENVIRONMENT = {**os.environ, "ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") + ":detect_leaks=0"}
-POINTS = 8
 
 
 def traced(words, options, trace):
@@ -23,7 +22,7 @@ def traced(words, options, trace):
     return done.returncode, done.stdout, done.stderr
 
 
-def points(words, trace, usual):
+def points(words, trace, usual, count):
     """System calls as (name, how many of that name), evenly from the one from which on Ctrl-C is
     waited for to the last, and each of the first: there nothing has been measured yet."""
     outcome = traced(words, (), trace)
@@ -35,17 +34,17 @@ def points(words, trace, usual):
             calls.append((match[1], counts[match[1]]))
             if line.startswith("rt_sigaction(SIGINT, {"):
                 first = len(calls)
-    chosen = {first + i * (len(calls) - first) // POINTS for i in range(POINTS)}
-    return [calls[i] for i in sorted(chosen | {first + 2, first + 4})]
+    chosen = {first + i * (len(calls) - first) // count for i in range(count)}
+    return [calls[i] for i in sorted(chosen | {first + 2})]
 
 
-def interrupts(folder, *words, usual=(0,)):
+def interrupts(folder, *words, usual=(0,), count=8):
     """Ctrl-C at points all over it; `usual`: its exit codes without."""
     words = e2e.patient(*words)
     path, trace = folder / "result.json", folder / "trace"
     words += ["--json", str(path)]
     ended = 0
-    for call, number in points(words, trace, usual):
+    for call, number in points(words, trace, usual, count):
         path.unlink(missing_ok=True)
         code, out, err = traced(words, ("-e", f"inject={call}:signal=INT:when={number}"), trace)
         told = f"{' '.join(words)}, at {call} number {number}: exit {code}\n{out}{err}"

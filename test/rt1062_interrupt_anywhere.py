@@ -15,7 +15,7 @@ with e2e.temporary_folder() as name:
                "--step-ms", 20)
     interrupts(folder, "udp", "counters", echo, "--seconds", 1)
     interrupts(folder, "profile", "record", heavy, "--output", folder / "samples", "--samples", 500)
-    interrupts(folder, "serial", "bench", f"board:{IMAGES}/usb_serial_millrace_flash.elf",
+    interrupts(folder, "serial", "bench", f"board:{IMAGES}/usb_stream_flash.elf",
                "--frames", 64)
     interrupts(folder, "tune", f"board:{FIRMWARE}", "--budget", "4K", "--rounds", 1, "--step-ms", 20,
-               "--work", folder / "tune")
+               "--work", folder / "tune", count=3)
