@@ -108,7 +108,8 @@ Status usable(const CaptureAnalysis& a, const Options& options) {
   if (a.file.records == 0 && a.file.cut_short) why = "ends within its first record";
   if (!a.file.damage.empty()) why += ": " + a.file.damage;
   if (a.undecoded != 0)
-    why = fmt::format("has {} that make no sense", plural(a.undecoded, "record"));
+    why = fmt::format("has {} that {} no sense", plural(a.undecoded, "record"),
+                      a.undecoded == 1 ? "makes" : "make");
   return Error{ErrorCode::usage, fmt::format("{}: {} (was anything captured?)", name, why)};
 }
 

@@ -38,7 +38,7 @@ def points(words, trace, usual, count):
     return [calls[i] for i in sorted(chosen | {first + 2})]
 
 
-def interrupts(folder, *words, usual=(0,), count=8):
+def interrupts(folder, *words, usual=(0,), count=6):
     """Ctrl-C at points all over it; `usual`: its exit codes without."""
     words = e2e.patient(*words)
     path, trace = folder / "result.json", folder / "trace"
