@@ -125,6 +125,14 @@ def silent(_server, _number, _data, _sender):
     pass
 
 
+class SmallBuffer(Server):
+    """Gives back what is short, also of the probe."""
+
+    def send(self, data, sender):
+        if len(data) <= 500:
+            super().send(data, sender)
+
+
 def echo(server, _, data, sender):
     server.send(data, sender)
 
@@ -191,6 +199,9 @@ def ends():
         assert step["answered"] == 21 and step["sent"] < REQUESTS, step
     with Server(silent, echoes_probe=False) as server:
         fails("udp", "bench", server.target, expect=3, says="no echo within 1000 ms")
+    with SmallBuffer(echo) as server:
+        fails("udp", "bench", server.target, "--size", "1472", expect=3,
+              says=("no echo of 1472 bytes within 1000 ms, but of 32", "--size"))
     with Server(silent) as server:
         outcome, step = only_step(server, "--late-ms", "100", expect=1)
         assert step["answered"] == 0 and step["lost"] == step["sent"], step

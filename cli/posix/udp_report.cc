@@ -32,7 +32,14 @@ std::string us(uint64_t ns) { return fmt::format("{:.1f}", static_cast<double>(n
 
 std::string rate(double per_s) { return grouped(static_cast<uint64_t>(std::llround(per_s))); }
 
-std::string limit(const udp::RateLimit& found, const std::string& until) {
+std::string limit(const LadderResult& r, const udp::RateLimit& found, const std::string& until) {
+  if (!found.rate_per_s && found.is_host_limited) {
+    return "not known: the host did not keep its pace at the first step";
+  }
+  const bool has_whole_step = std::any_of(r.passes.begin(), r.passes.end(), [](const auto& pass) {
+    return !pass.steps.empty() && !pass.steps.front().is_interrupted;
+  });
+  if (!has_whole_step) return "not known: interrupted";
   std::string text = found.rate_per_s ? fmt::format("{}/s {}", rate(*found.rate_per_s), until)
                                       : fmt::format("not even at the first step {}", until);
   if (found.is_host_limited) text += "; the host did not keep its pace beyond";
@@ -234,11 +241,12 @@ std::string ladder_report(const LadderResult& r, const Colour& colour) {
   if (r.passes.empty()) return r.is_interrupted ? interrupted_before("the first step") : "";
   std::string out = colour.strong(row("peak", peak_line(r)));
   if (s.plan.in_flight == 0) {
-    out += row("lossless", limit(r.lossless, fmt::format("(every step up to it answered {:g} % or "
-                                                         "more)",
-                                                         100 * s.lossless_share)));
-    out += row("NDR", limit(r.ndr, "(no loss, of the ladder's steps)"));
-    out += row("PDR", limit(r.pdr, fmt::format("(loss up to {:g} %)", 100 * s.pdr_loss)));
+    out += row("lossless", limit(r, r.lossless,
+                                 fmt::format("(every step up to it answered {:g} % or "
+                                             "more)",
+                                             100 * s.lossless_share)));
+    out += row("NDR", limit(r, r.ndr, "(no loss, of the ladder's steps)"));
+    out += row("PDR", limit(r, r.pdr, fmt::format("(loss up to {:g} %)", 100 * s.pdr_loss)));
   }
   if (s.search != udp::SearchKind::none) {
     const char* const name = s.search == udp::SearchKind::ndr ? "NDR" : "PDR";
