@@ -27,6 +27,7 @@ def networks(folder):
             steps = ("--first", 100, "--top", 200, "--width", 100, "--step-ms", 30)
             # A machine that is too busy makes steps invalid, which is exit code 1.
             interrupts(folder, "udp", "bench", target, *steps, "--passes", 1, "--late-ms", 50,
+                       "--probe-ms", 20000,
                        "--search", "ndr", usual=(0, 1))
         finally:
             server.sendto(b"", server.getsockname())

@@ -13,7 +13,8 @@ import e2e
 from e2e import DEADLINE_S, fails, measure, temporary_folder
 
 REQUESTS, FIFTH = 50, 10
-SHORT = ("--first", "200", "--top", "200", "--step-ms", "250", "--passes", "1", "--no-aftermath")
+SHORT = ("--first", "200", "--top", "200", "--step-ms", "250", "--passes", "1", "--no-aftermath",
+         "--probe-ms", "20000")
 # So late is no reply on a loaded machine; what is lost is waited for twice as long.
 PATIENT = ("--late-ms", "700")
 
@@ -230,13 +231,15 @@ def interrupts():
                 e2e.validate(json.loads(path.read_text()))
                 assert "interrupted" in out, out
     with Server(silent, echoes_probe=False) as server:
-        run = e2e.start("udp", "bench", server.target)
+        # By that alone: it would be waited for for a minute.
+        run = e2e.start("udp", "bench", server.target, "--probe-ms", "60000")
         deadline = time.monotonic() + DEADLINE_S
         while server.probe is None and time.monotonic() < deadline:
             time.sleep(0.01)
         run.send_signal(signal.SIGINT)
-        _, err = run.communicate(timeout=DEADLINE_S)
+        out, err = run.communicate(timeout=DEADLINE_S / 2)
         assert run.returncode == 130 and err == "", (run.returncode, err)
+        assert out == "interrupted before the first step: nothing was measured\n", out
     fails("udp", "bench", "255.255.255.255", expect=3, says="a broadcast address?")
     with open("/dev/full", "w", encoding="ascii") as full, Server(echo) as server:
         words = [e2e.MILLRACE, "udp", "bench", server.target, *SHORT]

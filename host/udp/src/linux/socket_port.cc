@@ -46,7 +46,8 @@ namespace {
 constexpr size_t kBatch = 64;
 constexpr size_t kControl = 256;  // time stamp, overflow count
 constexpr int kAskMs = 300;
-constexpr size_t kSpare = 64;  // a reply that is longer than the request is noticed
+constexpr int64_t kAskedNs = 50'000'000;  // between two looks at keep_going()
+constexpr size_t kSpare = 64;             // a reply that is longer than the request is noticed
 
 struct Address {
   sockaddr_storage storage{};
@@ -394,8 +395,9 @@ class SocketPort final : public DatagramPort {
     send({&one, 1});
     const int64_t until = pacing_clock().now_ns() + int64_t{options_.probe_ms} * 1'000'000 / 3;
     bool is_answered = false;
-    while (!is_answered && !trouble() && pacing_clock().now_ns() < until) {
-      receive(until, [&](const Arrival& arrival) {
+    while (!is_answered && !trouble() && options_.keep_going() && pacing_clock().now_ns() < until) {
+      const int64_t slice = std::min(until, pacing_clock().now_ns() + kAskedNs);
+      receive(slice, [&](const Arrival& arrival) {
         Payload payload;
         const PayloadStatus status = decode_payload(arrival.bytes, session, &payload);
         is_answered =
@@ -408,11 +410,12 @@ class SocketPort final : public DatagramPort {
   Status probe() {
     constexpr uint32_t kTimes = 3;
     const uint32_t session = static_cast<uint32_t>(pacing_clock().now_ns()) | 1;
-    for (uint32_t i = 0; i < kTimes && !has_answered_; ++i) {
+    for (uint32_t i = 0; i < kTimes && !has_answered_ && options_.keep_going(); ++i) {
       has_answered_ = is_echoed(session, i, options_.bytes);
       if (const std::optional<Error> error = trouble()) return *error;
     }
     if (has_answered_) return Status();
+    if (!options_.keep_going()) return Error{ErrorCode::interrupted, where() + ": interrupted"};
     if (is_nobody(numeric_)) {
       return Error{
           ErrorCode::not_found,
