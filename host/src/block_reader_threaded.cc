@@ -91,7 +91,9 @@ class ThreadedReader final : public BlockReader {
     stopping_.store(true);
     { const std::lock_guard lock(mutex_); }
     room_.notify_one();
+    transport_.let_reads_wait(false);
     thread_.join();
+    transport_.let_reads_wait(true);
   }
 
   int64_t cpu_ns() const override { return cpu_ns_; }

@@ -6,8 +6,7 @@
 // The loop reads itself as long as answers matter more than rate. A fast stream is read by a thread
 // (block_reader_threaded.cc): a terminal holds 12 KB, so whoever feeds it stands still whenever
 // this loop checks, copies and writes to a file instead of reading. The thread stays until the port
-// is closed, which then takes up to 0.1 s: a read that may wait so long is one system call, others
-// are three.
+// is closed.
 #include "millrace/host/link_session.h"
 
 #include <fmt/core.h>
