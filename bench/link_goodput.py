@@ -176,7 +176,7 @@ def print_ratios(millrace, repeat, megabytes, folder):
     print(f"{'damage':18} {'clean MB/s':>10} {'MB/s':>7} {'ratio':>7} {'least':>7} {'wire/byte':>10} "
           f"{'damages':>8} {'wrong':>6}")
     size = ["--bytes", str(megabytes * 1_000_000)]
-    for label, kind, every in DAMAGES[1:]:
+    for label, kind, every in filter(lambda d: d[1] != "none", DAMAGES):
         rows = []
         for seed in range(repeat):
             clean = link_bench(millrace, folder, size)
@@ -283,7 +283,7 @@ def main():
     if not os.path.exists(Relay.program):
         parser.error(f"{Relay.program}: not there (make bench builds it)")
     if options.damage:
-        DAMAGES[1:] = [d for d in DAMAGES[1:] if options.damage in d[0]]
+        DAMAGES[:] = [d for d in DAMAGES if options.damage in d[0]]
     size = options.megabytes * 1_000_000
     wanted = ["clean", "ratio", "stall", "peers"] if options.part == "all" else [options.part]
     with tempfile.TemporaryDirectory() as name:
