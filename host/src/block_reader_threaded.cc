@@ -97,7 +97,9 @@ class ThreadedReader final : public PausableReader {
     stopping_.store(true);
     { const std::lock_guard lock(mutex_); }
     room_.notify_one();
+    transport_.let_reads_wait(false);
     thread_.join();
+    transport_.let_reads_wait(true);
   }
 
   void request_pause() override {
