@@ -34,7 +34,7 @@ std::string table_of(const std::vector<PortIdentity>& ports) {
                port.usb_speed_mbit > 0 ? fmt::format("{:g}", port.usb_speed_mbit) : "-",
                port.driver.empty() ? "-" : port.driver, product.empty() ? "-" : product});
   }
-  return table.text();
+  return table.text(kWidth);
 }
 
 // Every name by which these ports can be given, for completion.
