@@ -35,6 +35,7 @@ constexpr int64_t kTickNs = 100 * kMillisecond;
 constexpr int64_t kMostWaitNs = 200 * kMillisecond;
 constexpr int64_t kStopWaitNs = 1000 * kMillisecond;
 constexpr int64_t kDeviceOutWaitNs = 2500 * kMillisecond;  // the device gives up OUT after 2 s
+constexpr int64_t kHolderLookNs = 1000 * kMillisecond;
 constexpr int64_t kVirtualStepNs = kMillisecond;
 constexpr unsigned kTimedBlocks = 16;  // of so many blocks one is timed while it is verified
 
@@ -81,6 +82,7 @@ class Session {
   void note_foreign(std::span<const uint8_t> bytes);
   void write_thread();
   void report_progress(int64_t now_ns);
+  void look_for_other_readers(int64_t now_ns);
   void free_waiting_device(int64_t now_ns);
   void send_acks(int64_t now_ns);
   void write_acks(uint64_t due, int64_t now_ns);
@@ -105,6 +107,8 @@ class Session {
 
   int64_t now_ns_ = 0;  // as of the last block: a look at the clock per block is one too many
   int64_t last_early_ack_ns_ = 0;
+  uint64_t faults_looked_at_ = 0;  // when holders of the port were looked for
+  int64_t next_look_ns_ = 0;
   int64_t next_tick_ns_;
   uint64_t bytes_at_tick_ = 0;
   int64_t last_tick_ns_ = 0;
@@ -283,8 +287,17 @@ std::optional<SessionEnd> Session::look_around(int64_t now_ns) {
   }
   if (out_failed_) return gone(out_->failure());
   if (in_ && settings_.window_frames > 0) free_waiting_device(now_ns);
+  if (in_ && in_->faults() > faults_looked_at_) look_for_other_readers(now_ns);
   if (now_ns >= next_tick_ns_) report_progress(now_ns);
   return silence(now_ns);
+}
+
+// While it is there: a program that took some bytes and ended is not found behind the run.
+void Session::look_for_other_readers(int64_t now_ns) {
+  if (now_ns < next_look_ns_) return;
+  next_look_ns_ = now_ns + kHolderLookNs;
+  faults_looked_at_ = in_->faults();
+  note_holders(transport_, &result_);
 }
 
 void Session::begin_stop(RunEnd why, int64_t now_ns) {
@@ -462,6 +475,15 @@ link::Fault foreign_fault(std::span<const uint8_t> bytes) {
     return (c >= 0x20 && c < 0x7f) || c == '\r' || c == '\n' || c == '\t';
   });
   return fault;
+}
+
+void note_holders(Transport& transport, RunResult* result) {
+  auto& known = result->other_holders;
+  for (std::string& holder : transport.other_holders()) {
+    if (std::find(known.begin(), known.end(), holder) == known.end()) {
+      known.push_back(std::move(holder));
+    }
+  }
 }
 
 SessionEnd run_session(Transport& transport, const RunSettings& settings, const RunHooks& hooks,
