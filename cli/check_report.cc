@@ -19,7 +19,6 @@ using placement::CheckStatus;
 
 namespace {
 
-constexpr size_t kWidth = 100;
 constexpr size_t kMaxTold = 3;  // findings that are only told, unless all are asked for
 constexpr size_t kNameWidth = 11, kStatusWidth = 9;
 

@@ -80,6 +80,7 @@ std::string report(const Options& options, const RecordOutcome& outcome) {
   std::string out =
       fmt::format("{} of {}", plural(s.samples.size(), "sample"), printable(options.target));
   if (outcome.rounds > 1) out += fmt::format(", in {}", plural(outcome.rounds, "round"));
+  if (outcome.is_interrupted) out += ", interrupted";
   out += '\n';
   const auto line = [&](const char* name, const std::string& text) {
     out += fmt::format("  {:<10} {}\n", name, text);
@@ -136,7 +137,12 @@ int run(const Options& options, const Invocation& invocation) {
   const Result<RecordOutcome> outcome =
       record_samples(options.target, options.load, options.plan, options.elf, hooks);
   bar.clear();
-  if (!outcome) return interrupted() ? kInterrupted : fail(outcome.error());
+  // What hinders it after Ctrl-C may be Ctrl-C.
+  if (!outcome && !interrupted()) return fail(outcome.error());
+  if (!outcome || (outcome->is_interrupted && outcome->samples.samples.empty())) {
+    print(out, "{}", interrupted_before("the first sample"));
+    return kInterrupted;
+  }
   int code = kOk;
   if (outcome->is_interrupted) code = kInterrupted;
   if (outcome->trouble) code = worse(code, fail(*outcome->trouble));

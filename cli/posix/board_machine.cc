@@ -62,13 +62,14 @@ Status check_captures_apart(const std::string& image, const Options& options) {
   if (options.pcap_packets.empty() && options.usb.capture_sof) {
     return Error{ErrorCode::usage, "pcap_sof=on needs pcap_packets=FILE"};
   }
-  const std::pair<const char*, std::string> files[] = {{"the firmware ", image},
-                                                       {"host=", options.host_file},
-                                                       {"timing=", options.board.timing_file},
-                                                       {"adc=", adc_file(options.board)},
-                                                       {"pcap=", options.pcap},
-                                                       {"pcap_packets=", options.pcap_packets},
-                                                       {"trace=", options.trace}};
+  const std::pair<const char*, std::string> files[] = {
+      {"the firmware ", image},
+      {"host=", options.host_file},
+      {"timing=", options.board.timing_file},
+      {"adc=", adc_file(options.board.board.adc_signal)},
+      {"pcap=", options.pcap},
+      {"pcap_packets=", options.pcap_packets},
+      {"trace=", options.trace}};
   for (size_t i = std::size(files) - 3; i < std::size(files); ++i) {
     for (size_t k = 0; k < i; ++k) {
       const auto& [what, path] = files[k];

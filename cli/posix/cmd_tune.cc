@@ -113,10 +113,15 @@ int run(const Options& options, const Invocation& invocation) {
   };
   hooks.on_output = [](const std::string& lines) { write_now(stderr, lines); };
   const Result<TuneResult> tuned = tune(settings, hooks);
-  if (!tuned) return fail(tuned.error());
+  if (!tuned && !interrupted()) return fail(tuned.error());
+  if (!tuned) {
+    print(file, "{}", interrupted_before("the end of the first round"));
+    return kInterrupted;
+  }
+  const int code = tuned->trouble ? fail(*tuned->trouble) : kOk;
   const TuneRound& stock = tuned->rounds.front();
   const TuneRound& best = tuned->rounds[tuned->best];
-  print(file, "\nstopped: {}\n", tuned->stopped);
+  print(file, "\nstopped: {}\n", printable(tuned->stopped));
   if (tuned->best > 0) {
     print(file, "stock -> placed: {} -> {} echoes/s, {:.2f} times\nlist     {}\nimage    {}\n",
           whole(stock.rate_per_s), whole(best.rate_per_s), best.rate_per_s / stock.rate_per_s,
@@ -135,8 +140,8 @@ int run(const Options& options, const Invocation& invocation) {
                       {"best", tuned->best},
                       {"stopped", tuned->stopped}};
   status = write_outputs(options.outputs, document);
-  if (!status) return fail_output(status.error());
-  return best.check.worst() >= CheckStatus::failed ? kFailed : kOk;
+  if (!status) return worse(code, fail_output(status.error()));
+  return worse(code, best.check.worst() >= CheckStatus::failed ? kFailed : kOk);
 }
 
 }  // namespace

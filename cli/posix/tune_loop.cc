@@ -56,7 +56,11 @@ class Loop {
     for (unsigned number = 1; status && number <= s_.rounds && result_.stopped.empty(); ++number) {
       status = round(number);
     }
-    if (!status) return status.error();
+    if (!status) {
+      if (result_.rounds.empty()) return status.error();
+      result_.trouble = status.error();
+      result_.stopped = status.error().message;
+    }
     if (result_.stopped.empty()) result_.stopped = "after " + plural(s_.rounds, "round");
     return std::move(result_);
   }
@@ -177,7 +181,7 @@ class Loop {
     const udp::StepResult step = udp::run_step(**port, plan, session);
     const std::optional<Error> trouble = (*port)->trouble();
     const Status finished = (*port)->finish();
-    if (interrupted()) return Error{ErrorCode::interrupted, "tune: interrupted"};
+    if (interrupted()) return Error{ErrorCode::interrupted, "measuring: interrupted"};
     if (trouble) return *trouble;
     if (!finished) return finished;
     if (step.answered == 0 || step.altered > 0) {

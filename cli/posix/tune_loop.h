@@ -47,8 +47,9 @@ struct TuneRound {
 
 struct TuneResult {
   std::vector<TuneRound> rounds;
-  size_t best = 0;      // index
-  std::string stopped;  // why it ended: half a sentence
+  size_t best = 0;                     // index
+  std::string stopped;                 // why it ended: half a sentence
+  std::optional<host::Error> trouble;  // ended it; the rounds are those that were measured before
 };
 
 struct TuneHooks {
@@ -58,7 +59,7 @@ struct TuneHooks {
 };
 
 // Errors: usage (folder, program, budget), protocol (a build failed, firmware without echoes),
-// interrupted. What was measured until then was told by on_round().
+// interrupted; behind the first round they are in the result.
 host::Result<TuneResult> tune(const TuneSettings& settings, const TuneHooks& hooks);
 
 }  // namespace millrace::cli
