@@ -25,6 +25,9 @@ struct TuneSettings {
   unsigned rounds = 4;
   double least_gain = 0.01;  // of cycles an event; a round that promises less is not made
   uint32_t in_flight = 64, bytes = 32, step_ms = 100;
+  // Ranks by samples of the image's own sampler, as on a board that is no virtual one, and not by
+  // the trace.
+  bool by_samples = false;
 };
 
 struct TuneRound {
@@ -32,8 +35,11 @@ struct TuneRound {
   std::string image, list, trace;
   size_t entries = 0;
   uint64_t fast_bytes = 0;
-  std::optional<placement::Prediction> predicted;  // none for stock
-  double predicted_per_s = 0;
+  std::optional<placement::Prediction> predicted;  // none for stock; see is_usable
+  double predicted_per_s = 0;                      // 0: it is not usable
+  std::string samples;                             // their file, with by_samples
+  // With by_samples: what the list that the trace gives for the same bytes would take.
+  std::optional<placement::Prediction> predicted_by_trace;
   double cycles = 0;      // an event, measured
   double rate_per_s = 0;  // echoes
   placement::CheckReport check;
