@@ -259,8 +259,10 @@ def print_peers(millrace, options, size, folder):
         for seed in range(options.repeat):  # in turns
             for name, run in runs.items():
                 path, seconds, cpu, relay = run(kind, every, seed)
-                rows[name].append((size / seconds / 1e6, relay.forward / size, cpu / size * 1e9,
-                                   wrong_bytes(original, path)))
+                wrong = wrong_bytes(original, path)
+                # A transfer that failed has no rate.
+                rows[name].append((0 if wrong else size / seconds / 1e6, relay.forward / size,
+                                   cpu / size * 1e9, wrong))
                 path.unlink(missing_ok=True)
         for name in runs:
             columns = list(zip(*rows[name]))
