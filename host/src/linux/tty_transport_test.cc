@@ -497,6 +497,27 @@ TEST(TtyTransport, PortHeldExclusivelyByAnotherProgramIsBusyAndNamesIt) {
   EXPECT_EQ(open_code(pty.path(), "pid " + holder.pid()), ErrorCode::busy);
 }
 
+// The device side keeps the PTY open, and the flag with it. Root may take it away; nobody else can
+// open such a port, and is told what to do.
+TEST(TtyTransport, PtyLeftExclusiveByAKilledProgramOpensOrSaysWhatToDo) {
+  TestPty pty;
+  const FileDescriptor device(::open(pty.path().c_str(), O_RDWR | O_NOCTTY));  // as a device does
+  {
+    const Holder killed([&] {
+      const int fd = ::open(pty.path().c_str(), O_RDWR | O_NOCTTY);
+      return fd >= 0 && ::ioctl(fd, TIOCEXCL) == 0;
+    });
+  }
+  const auto port = open_tty(pty.path(), {});
+  if (::geteuid() == 0) {
+    ASSERT_TRUE(port.ok()) << port.error().message;
+  } else {
+    ASSERT_FALSE(port.ok());
+    EXPECT_NE(port.error().message.find("left exclusive"), std::string::npos)
+        << port.error().message;
+  }
+}
+
 TEST(TtyTransport, PortLockedByAnotherProgramIsBusyAndNamesIt) {
   TestPty pty;
   const Holder holder([&] {  // pySerial with exclusive=True
