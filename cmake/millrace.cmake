@@ -35,6 +35,13 @@ function(millrace_library name)
   endif()
 endfunction()
 
+# millrace_shareable(NAME): NAME may be linked into a shared library, which gives away nothing of it
+# but what is declared to be.
+function(millrace_shareable name)
+  set_target_properties(${name} PROPERTIES POSITION_INDEPENDENT_CODE ON
+                        CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
+endfunction()
+
 # millrace_tests(NAME SOURCES file... LINK target...): one GoogleTest program for a folder.
 function(millrace_tests name)
   if(NOT MILLRACE_TESTS OR CMAKE_SYSTEM_NAME STREQUAL "Generic")

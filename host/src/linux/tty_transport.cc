@@ -28,6 +28,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <climits>
 #include <cstdlib>
@@ -93,11 +94,12 @@ class TtyTransport final : public Transport {
     if (into.empty()) return {};
     while (true) {
       const int64_t left = time_left(clock(), deadline_ns);
-      const bool block = left >= ReadGuard::kNearestDeadlineNs;
+      const bool block = left >= ReadGuard::kNearestDeadlineNs && may_wait_;
       const ssize_t got = block ? blocking_read(into, deadline_ns)
                                 : ::read(nonblocking_.get(), into.data(), into.size());
       if (got > 0) return {IoKind::done, static_cast<size_t>(got), {}};
       if (got < 0 && errno != EAGAIN && errno != EINTR) return failure("read", errno, 0);
+      if (!may_wait_) return {};
       // Nothing came: now there is time to ask why.
       int64_t wait = !block && got < 0 && errno == EAGAIN ? left : 0;
       if (block &&
@@ -110,6 +112,12 @@ class TtyTransport final : public Transport {
         return state;
       }
     }
+  }
+
+  void let_reads_wait(bool may_wait) override {
+    may_wait_ = may_wait;
+    ReadGuard* guard = guard_made_;
+    if (!may_wait && guard != nullptr) guard->end_read();
   }
 
   IoResult write(std::span<const uint8_t> from, int64_t deadline_ns) override {
@@ -172,7 +180,12 @@ class TtyTransport final : public Transport {
 
  private:
   ssize_t blocking_read(std::span<uint8_t> into, int64_t deadline_ns) {
-    if (!guard_) guard_.emplace(blocking_.get());
+    if (!guard_) {
+      guard_.emplace(blocking_.get());
+      guard_made_ = &*guard_;
+      // let_reads_wait() has seen the guard, or is seen here.
+      if (!may_wait_) return errno = EAGAIN, -1;
+    }
     return guard_->read(into, deadline_ns);
   }
 
@@ -226,6 +239,8 @@ class TtyTransport final : public Transport {
   std::string mode_;
   bool exclusive_;
   std::optional<ReadGuard> guard_;  // from the first blocking read on
+  std::atomic<ReadGuard*> guard_made_{nullptr};
+  std::atomic<bool> may_wait_{true};
 };
 
 Error open_error(const std::string& path, int error) {

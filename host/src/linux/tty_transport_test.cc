@@ -333,6 +333,26 @@ TEST(TtyTransport, WriteGoesOnWhenASlowDeviceTakesBytesAgain) {
   EXPECT_EQ(received, block);
 }
 
+TEST(TtyTransport, ReadThatWaitsIsEndedFromAnotherThreadAndReadsWaitAgainLater) {
+  TestPty pty;
+  const auto port = open_ok(pty.path());
+  ASSERT_NE(port, nullptr);
+  for (int turn = 0; turn < 100; ++turn) {
+    std::thread reader([&] {
+      std::array<uint8_t, 16> buffer{};
+      EXPECT_EQ(port->read(buffer, far_away()).kind, IoKind::nothing_yet);
+    });
+    // At every point of the read: before it, at its start, in its sleep.
+    for (int i = 0; i < turn * 10; ++i) std::this_thread::yield();
+    port->let_reads_wait(false);
+    reader.join();
+    port->let_reads_wait(true);
+  }
+  ASSERT_TRUE(pty.send({'x'}));
+  std::array<uint8_t, 16> buffer{};
+  EXPECT_EQ(port->read(buffer, far_away()).size, 1u);
+}
+
 TEST(TtyTransport, EmptyReadAndWriteDoNothing) {
   TestPty pty;
   const auto port = open_ok(pty.path());
