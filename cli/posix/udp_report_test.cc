@@ -17,6 +17,7 @@ TEST(UdpReport, StepLinesFitThePage) {
   step.planned = step.sent = 6056;
   step.answered_per_s = 15140;
   step.backlog = 1088;
+  step.rtt_growth_ns = 60'000'000'000;  // as long as the link is behind, it grows
   step.altered = 12;
   step.rtt.add(9'000'000'000);
   std::istringstream lines(step_line("overload", step, Colour(nullptr)));
