@@ -193,12 +193,21 @@ TEST_F(Place, PinsAndNeversAreObeyed) {
   EXPECT_EQ(candidate(out, "large")->why, Why::never);
   EXPECT_EQ(candidate(out, "other")->why, Why::pinned);
   options.never = {"nothing_there"};
-  EXPECT_EQ(refused(1024), "--never nothing_there: not in the program");
+  EXPECT_EQ(refused(1024),
+            "--never nothing_there: not in the program (`millrace place --csv` lists the names)");
   options.never = {"other"};
   EXPECT_EQ(refused(1024), "other is pinned and never to move (decide)");
   options.never.clear();
   options.pin = {"large"};
   EXPECT_THAT(refused(16), HasSubstr("more than the budget of 16"));
+}
+
+TEST_F(Place, TheEndOfTheCopyMustBeInTheProgram) {
+  sample("large", 300);
+  options.boot.copy_end = "nosuch";
+  EXPECT_EQ(refused(1024),
+            "--copy-end nosuch: no function of that name is in the program (give the name as the "
+            "ELF spells it)");
 }
 
 TEST_F(Place, AFewSamplesAreNotBelieved) {
