@@ -9,7 +9,7 @@ help:
 
 ## make build         the program, at build/release/millrace
 build: build/release/build.ninja
-	@cmake --build build/release -j $(JOBS) --target millrace
+	@cmake --build build/release -j $(JOBS) --target millrace millrace_c
 
 build/release/build.ninja: packages.txt CMakePresets.json
 	@scripts/packages.sh base

@@ -2,10 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """How much of a link does the reliable stream use, clean and damaged, and what do ZMODEM and Kermit?
 
-1. On a PTY of this machine, in turns: the raw verified rate (serial bench, frames of 4 KB) and the
-   goodput of link bench; the ratio is what counts.
-2. One file through the same relay of two PTYs that damages it: link receive, sz/rz, kermit. Goodput,
-   wire bytes per byte, CPU of both ends (without the relay), bytes wrong.
+clean: on a PTY of this machine, in turns: the raw verified rate (serial bench, frames of 4 KB) and
+    the goodput of link bench; the ratio is what counts.
+ratio: link bench through two PTYs and a relay that damages, in turns with the same relay undamaged.
+stall: the same relay stands still for 120 ms: what it costs a producer that waits, and whether one
+    that does not loses anything, below and above what the device's memory bridges.
+peers: one file through the relay: link receive, sz/rz, kermit. Goodput of the whole command, wire
+    bytes per byte, CPU of both ends (without the relay), bytes wrong.
 usage: link_goodput.py PATH_TO_MILLRACE [--megabytes N] [--repeat N] [--part ...] [--only ...]
 """
 import argparse
@@ -14,7 +17,6 @@ import json
 import os
 import pathlib
 import pty
-import random
 import select
 import shutil
 import signal
@@ -23,12 +25,11 @@ import subprocess
 import sys
 import tempfile
 import termios
-import threading
 import time
 import tty
 
 LIMIT_S = 60
-DAMAGES = [("clean", None, 0), ("flip 1/1e6", "flip", 1e6), ("flip 1/1e5", "flip", 1e5),
+DAMAGES = [("clean", "none", 0), ("flip 1/1e6", "flip", 1e6), ("flip 1/1e5", "flip", 1e5),
            ("drop 1-512 1/1e6", "drop", 1e6), ("drop 1-512 1/1e5", "drop", 1e5)]
 
 
@@ -37,87 +38,50 @@ def raw(fd):
 
 
 class Relay:
-    """Copies between two descriptors; damages what goes from a to b."""
+    """damaging_relay between two descriptors; forward and damages are known after close()."""
 
-    def __init__(self, a, b, kind, every, seed):
-        self.a, self.b, self.kind, self.every = a, b, kind, every
-        self.random = random.Random(seed)
-        self.forward = self.backward = self.damages = 0
-        self.left = self.gap()
-        self.stop = False
-        self.thread = threading.Thread(target=self.run)
-        self.thread.start()
+    program = ""
 
-    def gap(self):
-        return int(self.random.expovariate(1 / self.every)) if self.kind else 1 << 62
-
-    def damage(self, data):
-        if len(data) <= self.left:
-            self.left -= len(data)
-            return data
-        out = bytearray()
-        while len(data) > self.left:
-            out += data[:self.left]
-            data = data[self.left:]
-            self.damages += 1
-            if self.kind == "flip":
-                out.append(data[0] ^ 1 << self.random.randrange(8))
-                data = data[1:]
-            else:
-                data = data[self.random.randint(1, 512):]
-            self.left = self.gap()
-        self.left -= len(data)
-        return bytes(out + data)
-
-    def put(self, fd, data):
-        while data and not self.stop:
-            try:
-                data = data[os.write(fd, data):]
-            except BlockingIOError:
-                select.select([], [fd], [], 0.01)
-
-    def run(self):
-        for fd in (self.a, self.b):
-            os.set_blocking(fd, False)
-        while not self.stop:
-            ready, _, _ = select.select([self.a, self.b], [], [], 0.05)
-            for fd in ready:
-                try:
-                    data = os.read(fd, 65536)
-                except OSError:
-                    continue
-                if fd == self.a:
-                    self.forward += len(data)
-                    self.put(self.b, self.damage(data))
-                else:
-                    self.backward += len(data)
-                    self.put(self.a, data)
+    def __init__(self, a, b, kind, every, seed, stall=()):
+        self.forward = self.damages = 0
+        words = [self.program, a, b, kind, int(every) or 1, seed, *stall]
+        self.process = subprocess.Popen([str(word) for word in words], pass_fds=(a, b),
+                                        stdout=subprocess.PIPE)
 
     def close(self):
-        self.stop = True
-        self.thread.join()
+        if self.process.poll() is not None:
+            return
+        self.process.terminate()
+        self.forward, _, self.damages = map(int, self.process.communicate()[0].split())
 
 
-def run_pair(start_sender, start_receiver, done, relay):
-    """Seconds until `done` or the limit, and CPU seconds of both."""
-    usage = os.times()
+def cpu_seconds(process):
+    """Waits for the process; CPU seconds that it used."""
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    return usage.ru_utime + usage.ru_stime
+
+
+def run_pair(start_sender, start_receiver, last, relay):
+    """Seconds until `last` ("sender" or "receiver") ends or the limit, and CPU seconds of both."""
     start = time.monotonic()
-    receiver = start_receiver()
-    sender = start_sender()
-    while time.monotonic() - start < LIMIT_S and not done(sender, receiver):
-        time.sleep(0.005)
+    pair = {"receiver": start_receiver(), "sender": start_sender()}
+    ended = os.pidfd_open(pair[last].pid)
+    select.select([ended], [], [], LIMIT_S)
     seconds = time.monotonic() - start
-    for process in (sender, receiver):
-        if process.poll() is None:
-            try:
-                process.wait(0.3)
-            except subprocess.TimeoutExpired:
-                process.send_signal(signal.SIGKILL)
-        process.wait()
+    os.close(ended)
+    other = os.pidfd_open(pair["sender" if last == "receiver" else "receiver"].pid)
+    for process in pair.values():
+        if process is pair[last] and seconds < LIMIT_S:
+            continue
+        if last == "sender" and seconds < LIMIT_S:
+            select.select([other], [], [], 0.3)  # the receiver ends by itself, too
+        # Not send_signal(), which would collect the process and its CPU time.
+        os.kill(process.pid, signal.SIGKILL if last == "sender" else signal.SIGTERM)
+    os.close(other)
+    cpu = sum(cpu_seconds(process) for process in pair.values())
     relay.close()
-    after = os.times()
-    return seconds, (after.children_user - usage.children_user +
-                     after.children_system - usage.children_system)
+    return seconds, cpu
 
 
 def wrong_bytes(original, path):
@@ -150,44 +114,110 @@ def peer(sender_words, receiver_words, folder, size, kind, every, seed, on_stdin
 
     seconds, cpu = run_pair(lambda: start(sender_words, slave_a, folder),
                             lambda: start(receiver_words, slave_b, folder / "in"),
-                            lambda s, r: s.poll() is not None, relay)
+                            "sender", relay)
     for fd in (master_a, slave_a, master_b, slave_b):
         os.close(fd)
     return path, seconds, cpu, relay
 
 
+class Device:
+    """`millrace device pc` behind a relay; `port` is what the host opens."""
+
+    def __init__(self, millrace, kind, every, seed, stall=()):
+        self.process = subprocess.Popen([millrace, "device", "pc", "--protocol", "link"],
+                                        stdout=subprocess.PIPE)
+        self.device_tty = os.open(self.process.stdout.readline().decode().strip(),
+                                  os.O_RDWR | os.O_NOCTTY)
+        self.master, self.slave = pty.openpty()
+        raw(self.device_tty)
+        raw(self.slave)
+        self.port = os.ttyname(self.slave)
+        self.relay = Relay(self.device_tty, self.master, kind, every, seed, stall)
+
+    def close(self):
+        self.relay.close()
+        if self.process.returncode is None:
+            self.process.terminate()
+            self.process.wait()
+        self.process.stdout.close()
+        for fd in (self.device_tty, self.master, self.slave):
+            os.close(fd)
+
+
 def ours(millrace, folder, size, kind, every, seed):
-    device = subprocess.Popen([millrace, "device", "pc", "--protocol", "link"],
-                              stdout=subprocess.PIPE)
-    device_tty = os.open(device.stdout.readline().decode().strip(), os.O_RDWR | os.O_NOCTTY)
-    raw(device_tty)
-    master, slave = pty.openpty()
-    raw(slave)
-    relay = Relay(device_tty, master, kind, every, seed)
+    device = Device(millrace, kind, every, seed)
     path = folder / "ours"
 
     def receiver():
-        return subprocess.Popen([millrace, "link", "receive", os.ttyname(slave), "-o", str(path),
+        return subprocess.Popen([millrace, "link", "receive", device.port, "-o", str(path),
                                  "--command", f"source {size}"], stdout=subprocess.DEVNULL,
                                 stderr=subprocess.DEVNULL)
 
-    def end(sender, process):
-        if process.poll() is None:
-            return False
-        device.terminate()
-        return True
+    seconds, cpu = run_pair(lambda: device.process, receiver, "receiver", device.relay)
+    device.close()
+    return path, seconds, cpu, device.relay
 
-    seconds, cpu = run_pair(lambda: device, receiver, end, relay)
-    for fd in (device_tty, master, slave):
-        os.close(fd)
-    return path, seconds, cpu, relay
+
+def link_bench(millrace, folder, arguments, kind="none", every=0, seed=0, stall=()):
+    """The run of `link bench` through a relay, as its JSON says."""
+    device = Device(millrace, kind, every, seed, stall)
+    path = folder / "bench.json"
+    # Exit code 1 is a gap, which is what is asked about.
+    subprocess.run([millrace, "link", "bench", device.port, *arguments, "--json", str(path)],
+                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    device.close()
+    run = json.loads(path.read_text())["runs"][0]
+    run["damages"] = device.relay.damages
+    return run
+
+
+def print_ratios(millrace, repeat, megabytes, folder):
+    print(f"link bench, {megabytes} MB through the relay, in turns with the clean relay, n = {repeat}")
+    print(f"{'damage':18} {'clean MB/s':>10} {'MB/s':>7} {'ratio':>7} {'least':>7} {'wire/byte':>10} "
+          f"{'damages':>8} {'wrong':>6}")
+    size = ["--bytes", str(megabytes * 1_000_000)]
+    for label, kind, every in filter(lambda d: d[1] != "none", DAMAGES):
+        rows = []
+        for seed in range(repeat):
+            clean = link_bench(millrace, folder, size)
+            run = link_bench(millrace, folder, size, kind, every, seed)
+            rows.append((clean["bytes_per_s"] / 1e6, run["bytes_per_s"] / 1e6,
+                         run["bytes_per_s"] / clean["bytes_per_s"], run["wire_ratio"],
+                         run["damages"], run["wrong_bytes"]))
+        columns = list(zip(*rows))
+        clean, rate, ratio, wire, damages, _ = (statistics.median(column) for column in columns)
+        print(f"{label:18} {clean:10.1f} {rate:7.1f} {ratio:7.3f} {min(columns[2]):7.3f} {wire:10.4f} "
+              f"{damages:8.0f} {max(columns[5]):6}", flush=True)
+
+
+def print_stalls(millrace, repeat, folder):
+    stall_ms = 120
+    size = ["--bytes", "40000000"]
+    costs = []
+    for _ in range(repeat):
+        clean = link_bench(millrace, folder, size)
+        run = link_bench(millrace, folder, size, stall=(20_000_000, stall_ms))
+        costs.append((run["seconds"] - clean["seconds"]) * 1e3)
+        assert run["wrong_bytes"] == 0 and run["statistics"]["gaps"] == 0
+    print(f"a stall of {stall_ms} ms, a producer that waits, n = {repeat}: costs "
+          f"{statistics.median(costs):.0f} ms ({min(costs):.0f} to {max(costs):.0f}), nothing lost")
+    print(f"{'producer that does not wait':28} {'rate x stall':>12} {'memory':>9} {'gaps':>5} "
+          f"{'bytes lost':>10} {'wrong':>6}")
+    memory = run["device_buffer_bytes"]
+    for part in (0.5, 0.9, 2):
+        rate = int(part * memory / stall_ms * 1000)
+        run = link_bench(millrace, folder, ["--bytes", str(rate), "--rate", str(rate), "--drop"],
+                         stall=(rate // 2, stall_ms))
+        print(f"{rate / 1e6:.1f} MB/s{'':20} {rate * stall_ms // 1000:12,} "
+              f"{run['device_buffer_bytes']:9,} {run['statistics']['gaps']:5} "
+              f"{run['statistics']['gap_bytes']:10,} {run['wrong_bytes']:6}", flush=True)
 
 
 KERMIT = ("set line TTY, set carrier-watch off, set flow none, set file type binary, set prefixing all,"
           "set reliable off, set block 3, set send packet 4000, set receive packet 4000, set window 16,")
 
 
-def clean_ratio(millrace, repeat, folder):
+def print_clean(millrace, repeat, folder):
     raw_rates, link_rates = [], []
     for _ in range(repeat):
         for words, rates, key in ((["serial", "bench", "pc:", "--frame-size", "4K", "--frames", "16Ki"],
@@ -205,50 +235,67 @@ def clean_ratio(millrace, repeat, folder):
           f"median of pairs {statistics.median(ratios):.3f}")
 
 
+def print_peers(millrace, options, size, folder):
+    # The same bytes for all: those that the link's device makes.
+    subprocess.run([millrace, "link", "receive", "pc:link", "-o", str(folder / "file"), "--command",
+                    f"source {size}"], check=True, stdout=subprocess.DEVNULL,
+                   stderr=subprocess.DEVNULL)
+    original = (folder / "file").read_bytes()
+    runs = {"link": lambda *d: ours(millrace, folder, size, *d)}
+    if shutil.which("sz") and shutil.which("rz"):
+        runs["ZMODEM"] = lambda *d: peer(["sz", "-q", "-b", "file"], ["rz", "-q", "-b", "-y"], folder,
+                                         size, *d, True)
+    if shutil.which("kermit"):
+        runs["Kermit"] = lambda *d: peer(["kermit", "-Y", "-C", KERMIT + "send file, exit"],
+                                         ["kermit", "-Y", "-C", KERMIT + "receive, exit"], folder,
+                                         size, *d, False)
+    if options.only:
+        runs = {name: run for name, run in runs.items() if name in options.only.split(",")}
+    print(f"{size / 1e6:.0f} MB through a relay of two PTYs, median of {options.repeat}")
+    print(f"{'damage':18} {'':8} {'MB/s':>7} {'least':>6} {'most':>6} {'wire/byte':>10} "
+          f"{'CPU ns/B':>9} {'bytes wrong':>12}")
+    for label, kind, every in DAMAGES:
+        rows = {name: [] for name in runs}
+        for seed in range(options.repeat):  # in turns
+            for name, run in runs.items():
+                path, seconds, cpu, relay = run(kind, every, seed)
+                rows[name].append((size / seconds / 1e6, relay.forward / size, cpu / size * 1e9,
+                                   wrong_bytes(original, path)))
+                path.unlink(missing_ok=True)
+        for name in runs:
+            columns = list(zip(*rows[name]))
+            rate, wire, cpu, _ = (statistics.median(column) for column in columns)
+            print(f"{label:18} {name:8} {rate:7.1f} {min(columns[0]):6.1f} {max(columns[0]):6.1f} "
+                  f"{wire:10.4f} {cpu:9.1f} {max(columns[3]):12,}", flush=True)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("millrace")
     parser.add_argument("--megabytes", type=int, default=16)
     parser.add_argument("--repeat", type=int, default=3)
-    parser.add_argument("--part", choices=["all", "clean", "damaged"], default="all")
+    parser.add_argument("--part", choices=["all", "clean", "ratio", "stall", "peers"], default="all")
     parser.add_argument("--only", help="comma-separated: link, ZMODEM, Kermit")
+    parser.add_argument("--damage", help="only the damages whose name contains this")
     options = parser.parse_args()
     millrace = os.path.abspath(options.millrace)
+    Relay.program = os.path.join(os.path.dirname(millrace), "bench", "damaging_relay")
+    if not os.path.exists(Relay.program):
+        parser.error(f"{Relay.program}: not there (make bench builds it)")
+    if options.damage:
+        DAMAGES[:] = [d for d in DAMAGES if options.damage in d[0]]
     size = options.megabytes * 1_000_000
+    wanted = ["clean", "ratio", "stall", "peers"] if options.part == "all" else [options.part]
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
-        if options.part != "damaged":
-            clean_ratio(millrace, options.repeat, folder)
-        if options.part == "clean":
-            return 0
-        # The same bytes for all: those that the link's device makes.
-        subprocess.run([millrace, "link", "receive", "pc:link", "-o", str(folder / "file"), "--command",
-                        f"source {size}"], check=True, stdout=subprocess.DEVNULL,
-                       stderr=subprocess.DEVNULL)
-        original = (folder / "file").read_bytes()
-        runs = {"link": lambda *d: ours(millrace, folder, size, *d)}
-        if shutil.which("sz") and shutil.which("rz"):
-            runs["ZMODEM"] = lambda *d: peer(["sz", "-q", "-b", "file"], ["rz", "-q", "-b", "-y"], folder,
-                                             size, *d, True)
-        if shutil.which("kermit"):
-            runs["Kermit"] = lambda *d: peer(["kermit", "-Y", "-C", KERMIT + "send file, exit"],
-                                             ["kermit", "-Y", "-C", KERMIT + "receive, exit"], folder,
-                                             size, *d, False)
-        if options.only:
-            runs = {name: run for name, run in runs.items() if name in options.only.split(",")}
-        print(f"{size / 1e6:.0f} MB through a relay of two PTYs, median of {options.repeat}")
-        print(f"{'damage':18} {'':8} {'MB/s':>7} {'wire/byte':>10} {'CPU ns/B':>9} {'bytes wrong':>12}")
-        for label, kind, every in DAMAGES:
-            for name, run in runs.items():
-                rows = []
-                for seed in range(options.repeat):
-                    path, seconds, cpu, relay = run(kind, every, seed)
-                    rows.append((size / seconds / 1e6, relay.forward / size, cpu / size * 1e9,
-                                 wrong_bytes(original, path)))
-                    path.unlink(missing_ok=True)
-                rate, wire, cpu, _ = (statistics.median(column) for column in zip(*rows))
-                wrong = max(row[3] for row in rows)
-                print(f"{label:18} {name:8} {rate:7.1f} {wire:10.4f} {cpu:9.1f} {wrong:12,}", flush=True)
+        if "clean" in wanted:
+            print_clean(millrace, options.repeat, folder)
+        if "ratio" in wanted:
+            print_ratios(millrace, options.repeat, options.megabytes, folder)
+        if "stall" in wanted:
+            print_stalls(millrace, options.repeat, folder)
+        if "peers" in wanted:
+            print_peers(millrace, options, size, folder)
     return 0
 
 

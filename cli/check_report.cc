@@ -19,7 +19,6 @@ using placement::CheckStatus;
 
 namespace {
 
-constexpr size_t kWidth = 100;
 constexpr size_t kMaxTold = 3;  // findings that are only told, unless all are asked for
 constexpr size_t kNameWidth = 11, kStatusWidth = 9;
 
@@ -76,9 +75,11 @@ void add_check_json(Json* document, const CheckReport& report) {
                       {"findings", findings}});
   }
   const placement::FastUse& use = report.fast;
-  Json fast = {{"region", use.region},       {"bytes", use.bytes},  {"functions", use.functions},
-               {"veneers", use.veneers},     {"data", use.data},    {"padding", use.padding},
-               {"bytes_before", use.before}, {"budget", use.budget}};
+  Json fast = {{"region", use.region},       {"bytes", use.bytes},
+               {"functions", use.functions}, {"veneers", use.veneers},
+               {"data", use.data},           {"padding", use.padding},
+               {"bytes_before", use.before}, {"bytes_of_others", use.others},
+               {"budget", use.budget}};
   (*document)["check"] = {{"status", status_word(report.worst())},
                           {"fast", fast},
                           {"checks", checks},

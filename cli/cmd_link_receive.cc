@@ -32,14 +32,17 @@ constexpr int64_t kCommandNs = 10'000'000'000;
 
 class Receiver {
  public:
-  // `keeps_place`: FILE.link is written when something changes.
+  // `keeps_place`: FILE.link is written when something changes. `watches_file`: FILE is a regular
+  // one, which nobody else may change; it has `before` bytes.
   Receiver(LinkSession& session, const LinkTransfer& options, std::FILE* file, StoredPlace* place,
-           bool keeps_place, LinkRun* run)
+           bool keeps_place, bool watches_file, uint64_t before, LinkRun* run)
       : session_(session),
         options_(options),
         file_(file),
         place_(*place),
         keeps_place_(keeps_place),
+        watches_file_(watches_file),
+        before_(before),
         run_(*run) {}
 
   Status run() {
@@ -55,10 +58,11 @@ class Receiver {
         last_ns_ = now;
         anything_came_ = true;
         if (Status status = take(item); !status) return status;
-        if (item.kind == LinkItemKind::end) return {};
+        if (item.kind == LinkItemKind::end) return check_file();
       }
       if (now - shown_ns < kWaitNs) continue;
       shown_ns = now;
+      if (Status status = check_file(); !status) return status;
       host::RunProgress progress;
       progress.bytes = run_.bytes;
       bar_.show(progress);
@@ -97,6 +101,19 @@ class Receiver {
     return {};
   }
 
+  // Bytes that went into a file which has no name any more are lost.
+  Status check_file() const {
+    std::error_code error;
+    if (!watches_file_ ||
+        std::filesystem::file_size(options_.file, error) == before_ + run_.bytes) {
+      return {};
+    }
+    return Error{ErrorCode::io,
+                 options_.file +
+                     ": deleted, replaced or changed by another program while it was written "
+                     "(receive it again)"};
+  }
+
   Status check_silence(int64_t now) const {
     const bool asked = !options_.command.empty() && !options_.resume && !anything_came_;
     const int64_t limit = options_.idle_ms != 0 ? int64_t{options_.idle_ms} * 1'000'000
@@ -117,6 +134,8 @@ class Receiver {
   std::FILE* file_;
   StoredPlace& place_;
   bool keeps_place_;
+  bool watches_file_;
+  uint64_t before_;
   LinkRun& run_;
   ProgressBar bar_;
   DeviceLines lines_;
@@ -179,21 +198,22 @@ int receive(const LinkTransfer& options, const Invocation& invocation) {
   Result<std::unique_ptr<LinkSession>> session = open_session(**endpoint, options, resume);
   if (!session) return fail(session.error());
   place.link = (*session)->place();
-  const bool keeps_place = !to_stdout && has_place(options.file);
-  if (keeps_place && !options.resume) {
+  const bool is_regular = !to_stdout && has_place(options.file);
+  bool keeps_place = is_regular;
+  if (is_regular && !options.resume) {
     remove_place(place_path);  // of the file that ends here
     file = open_file(options.file, "wb");
     if (file == nullptr) return fail(file_error("open", options.file));
   }
   std::setvbuf(file.get(), nullptr, _IONBF, 0);
-  if (keeps_place) {
-    if (const Status s = store_place(place_path, place); !s) return fail_output(s.error());
-  }
+  if (keeps_place) keeps_place = store_first_place(place_path, place);
   if (!options.resume && !options.command.empty()) say_line(**session, options.command);
   LinkRun run = begin_run("in", **session);
   run.device_buffer_bytes = (*session)->device_buffer_bytes(0);
   const int64_t start = (*session)->clock().now_ns();
-  const Status status = Receiver(**session, options, file.get(), &place, keeps_place, &run).run();
+  const uint64_t before = options.resume ? place.link.taken[0] - place.gap_bytes : 0;
+  const Status status =
+      Receiver(**session, options, file.get(), &place, keeps_place, is_regular, before, &run).run();
   // Interrupted, the session stays: --resume goes on. Where the device did not take the command, or
   // breaks the protocol, there is nothing to go on with.
   const bool over = status || status.error().code == ErrorCode::protocol ||

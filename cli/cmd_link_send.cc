@@ -161,11 +161,7 @@ int send(const LinkTransfer& options, const Invocation& invocation) {
   place.link = (*session)->place();
   bool keeps_place = has_place(options.file) && look_at_file(options.file, &place);
   if (keeps_place && !options.resume) {
-    if (const Status s = store_place(place_path, place); !s) {
-      keeps_place = false;
-      print(stderr, "millrace: {} (so --resume will not be possible)\n",
-            host::printable(s.error().message));
-    }
+    keeps_place = store_first_place(place_path, place);
   }
   if (!options.resume && !options.command.empty()) say_line(**session, options.command);
   LinkRun run = begin_run("out", **session);

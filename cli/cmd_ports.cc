@@ -7,6 +7,7 @@
 #include "cli/pc_endpoint.h"
 #include "cli/print.h"
 #include "cli/result_json.h"
+#include "cli/short_name.h"
 #include "cli/table.h"
 #include "cli/values.h"
 #include "millrace/host/ports.h"
@@ -16,6 +17,8 @@ namespace millrace::cli {
 using host::PortIdentity;
 
 namespace {
+
+constexpr size_t kProductWidth = 44;
 
 struct Options {
   OutputOptions outputs;
@@ -32,9 +35,10 @@ std::string table_of(const std::vector<PortIdentity>& ports) {
     table.add({port.path, port.is_usb ? fmt::format("{:04x}:{:04x}", port.vid, port.pid) : "-",
                port.serial_number.empty() ? "-" : port.serial_number,
                port.usb_speed_mbit > 0 ? fmt::format("{:g}", port.usb_speed_mbit) : "-",
-               port.driver.empty() ? "-" : port.driver, product.empty() ? "-" : product});
+               port.driver.empty() ? "-" : port.driver,
+               product.empty() ? "-" : cut_middle(printable(product), kProductWidth)});
   }
-  return table.text();
+  return table.text(kWidth);
 }
 
 // Every name by which these ports can be given, for completion.

@@ -29,7 +29,7 @@ struct Options {
   std::string target, output, elf;
   RecordLoad load;
   sampling::RecordPlan plan;
-  bool has_samples = false;
+  bool has_samples = false, has_port = false;
   OutputOptions outputs;
 };
 
@@ -40,6 +40,13 @@ Status check(const Options& options) {
   }
   if (options.has_samples && options.plan.duration_ns > 0) {
     return Error{ErrorCode::usage, "--samples and --seconds both say when to stop (give one)"};
+  }
+  const RecordLoad& load = options.load;
+  if ((options.has_port || !load.host_address.empty() || !load.device_address.empty()) &&
+      board_image(options.target).empty()) {
+    return Error{ErrorCode::usage,
+                 "--host-address, --device-address and --port are for board: targets (write "
+                 "udp:ADDRESS:PORT)"};
   }
   if (options.plan.duration_ns > 0 &&
       static_cast<uint64_t>(options.plan.duration_ns) / options.plan.interval_ns >
@@ -73,6 +80,7 @@ std::string report(const Options& options, const RecordOutcome& outcome) {
   std::string out =
       fmt::format("{} of {}", plural(s.samples.size(), "sample"), printable(options.target));
   if (outcome.rounds > 1) out += fmt::format(", in {}", plural(outcome.rounds, "round"));
+  if (outcome.is_interrupted) out += ", interrupted";
   out += '\n';
   const auto line = [&](const char* name, const std::string& text) {
     out += fmt::format("  {:<10} {}\n", name, text);
@@ -129,7 +137,12 @@ int run(const Options& options, const Invocation& invocation) {
   const Result<RecordOutcome> outcome =
       record_samples(options.target, options.load, options.plan, options.elf, hooks);
   bar.clear();
-  if (!outcome) return interrupted() ? kInterrupted : fail(outcome.error());
+  // What hinders it after Ctrl-C may be Ctrl-C.
+  if (!outcome && !interrupted()) return fail(outcome.error());
+  if (!outcome || (outcome->is_interrupted && outcome->samples.samples.empty())) {
+    print(out, "{}", interrupted_before("the first sample"));
+    return kInterrupted;
+  }
   int code = kOk;
   if (outcome->is_interrupted) code = kInterrupted;
   if (outcome->trouble) code = worse(code, fail(*outcome->trouble));
@@ -182,6 +195,7 @@ void add_profile_record(Command profile, const Program& program) {
       "  millrace profile record udp:192.168.7.1 -o run.samples --load udp:32@1500\n"
       "  millrace profile record /dev/ttyACM0 -o run.samples --load serial:in --mode callers\n"
       "  millrace profile record 'board:usb_echo_heavy_ecm_flash.elf' -o run.samples\n"
+      "  millrace profile record board:zephyr.elf --port 4242 --load udp:32@1500 -o run.samples\n"
       "  millrace profile usb_echo_heavy_ecm_flash.elf run.samples\n"
       "A target with no load of ours is sampled at whatever else it does. board: runs in virtual\n"
       "time, by default with one UDP echo of 32 bytes after the other, or a stream to the PC. On\n"
@@ -217,8 +231,21 @@ void add_profile_record(Command profile, const Program& program) {
                  ValueKind::text, [o](const std::string& text) {
                    Result<RecordLoad> load = parse_load(text);
                    if (!load) return Status(load.error());
+                   load->host_address = o->load.host_address;
+                   load->device_address = o->load.device_address;
+                   load->port = o->load.port;
                    o->load = std::move(*load);
                    return Status();
+                 });
+  command.text("--host-address", "ADDRESS/PREFIX",
+               "board: the host's address, for firmware without a DHCP server", ValueKind::text,
+               &o->load.host_address);
+  command.text("--device-address", "ADDRESS", "board: the device's (its DHCP server)",
+               ValueKind::text, &o->load.device_address);
+  command.option("--port", "N", "board: UDP port of the load (7)", ValueKind::text,
+                 [o](const std::string& text) {
+                   o->has_port = true;
+                   return number_into(&o->load.port, Scale::count, 1, UINT16_MAX)(text);
                  });
   command.option("--seed", "N", "Of the distances; 0: the target's own (board: 1)", ValueKind::text,
                  number_into(&o->plan.seed, Scale::count, 0, UINT32_MAX));

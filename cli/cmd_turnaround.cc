@@ -72,11 +72,13 @@ int fail_input(const Error& error, const std::string& name) {
   return code == kGone && !LiveRun::is_live(name) ? kUsage : code;
 }
 
+bool is_cut_short(const CaptureAnalysis& analysis) {
+  return interrupted() || (analysis.error && analysis.error->code == ErrorCode::interrupted);
+}
+
 int code_of(const CaptureAnalysis& analysis) {
-  if (interrupted()) return kInterrupted;
-  if (analysis.error) {
-    return analysis.error->code == ErrorCode::interrupted ? kInterrupted : kFailed;
-  }
+  if (is_cut_short(analysis)) return kInterrupted;
+  if (analysis.error) return kFailed;
   const capture::DeviceAnalysis* device = nullptr;
   if (analysis.headline(&device) == nullptr || !analysis.file.damage.empty()) return kFailed;
   return kOk;
@@ -85,7 +87,7 @@ int code_of(const CaptureAnalysis& analysis) {
 // What stands in the way of an answer, when there is nothing at all to report on.
 Status usable(const CaptureAnalysis& a, const Options& options) {
   const std::string name = printable(options.view.name);
-  if (a.error && a.error->code != ErrorCode::interrupted) return *a.error;
+  if (a.error && !is_cut_short(a)) return *a.error;
   if (!a.devices.empty() || a.error) return Status();
   if (options.analysis.device) {
     return Error{ErrorCode::usage,
@@ -106,7 +108,8 @@ Status usable(const CaptureAnalysis& a, const Options& options) {
   if (a.file.records == 0 && a.file.cut_short) why = "ends within its first record";
   if (!a.file.damage.empty()) why += ": " + a.file.damage;
   if (a.undecoded != 0)
-    why = fmt::format("has {} that make no sense", plural(a.undecoded, "record"));
+    why = fmt::format("has {} that {} no sense", plural(a.undecoded, "record"),
+                      a.undecoded == 1 ? "makes" : "make");
   return Error{ErrorCode::usage, fmt::format("{}: {} (was anything captured?)", name, why)};
 }
 
@@ -125,11 +128,16 @@ std::string ping_report(const capture::PingResult& pings) {
 
 int report(const Options& options, const CaptureAnalysis& analysis,
            const std::optional<capture::PingResult>& pings, const Invocation& invocation) {
+  std::FILE* out = report_file(options.outputs);
+  if (is_cut_short(analysis) && analysis.devices.empty()) {
+    print(out, "{}", interrupted_before("the first transfer"));
+    return kInterrupted;
+  }
   if (const Status sense = usable(analysis, options); !sense)
     return fail_input(sense.error(), options.view.name);
-  std::FILE* out = report_file(options.outputs);
   print(out, "{}", turnaround_report(analysis, options.view, Colour(out)));
   if (pings) print(out, "\n{}", ping_report(*pings));
+  if (is_cut_short(analysis)) print(out, "\ninterrupted: this is what came until then\n");
   const int code = code_of(analysis);
   Json document = result_document("turnaround", invocation);
   document["source"] = options.view.name;

@@ -91,12 +91,13 @@ std::string file_in(ValueKind kind, const std::string& value) {
 }
 
 // Remembers values that name files, in `files`.
-ValueParser noting(const std::string& name, ValueKind kind, ValueParser parse,
+ValueParser noting(const std::string& name, ValueKind kind, ValueParser parse, FileOf file_of,
                    std::vector<FileValue>* files) {
   if (kind != ValueKind::file && kind != ValueKind::output && kind != ValueKind::port) return parse;
-  return [name, kind, parse = std::move(parse), files](const std::string& value) {
+  return [name, kind, parse = std::move(parse), file_of = std::move(file_of),
+          files](const std::string& value) {
     Status status = parse(value);
-    std::string path = file_in(kind, value);
+    std::string path = status && file_of ? file_of(value) : file_in(kind, value);
     if (status && !path.empty()) {
       files->push_back({name, std::move(path), kind == ValueKind::output});
     }
@@ -108,8 +109,10 @@ ValueParser noting(const std::string& name, ValueKind kind, ValueParser parse,
 std::string clash(const std::vector<FileValue>& files) {
   for (const FileValue& out : files) {
     for (const FileValue& other : files) {
-      const bool is_same_option = out.name == other.name && out.is_output == other.is_output;
-      if (!out.is_output || is_same_option || !same_output(out.path, other.path)) continue;
+      if (!out.is_output || &out == &other || !same_output(out.path, other.path)) continue;
+      if (other.is_output && out.name == other.name) {
+        return fmt::format("write {}: each {} needs a file of its own", out.path, out.name);
+      }
       if (other.is_output) {
         return fmt::format("write {}: {} and {} need a file each", out.path, out.name, other.name);
       }
@@ -192,10 +195,21 @@ std::string unknown(const Command::Impl* at, const std::vector<std::string>& wor
 std::string failure(const Command::Impl* at, const CLI::ParseError& error) {
   std::string text = error.what();
   const size_t colon = text.find(": ");
-  const std::vector<std::string> extras = at->app->remaining(true);
-  switch (static_cast<CLI::ExitCodes>(error.get_exit_code())) {
+  std::vector<std::string> extras = at->app->remaining(true);
+  const auto others = std::remove(extras.begin(), extras.end(), "--");
+  const bool options_ended = others != extras.end();
+  extras.erase(others, extras.end());
+  const auto code = static_cast<CLI::ExitCodes>(error.get_exit_code());
+  // Behind "--" CLI11 gives words to a parent, and names them only in its text.
+  if (code == CLI::ExitCodes::ExtrasError && extras.empty() && colon != std::string::npos) {
+    return "unknown argument " + text.substr(colon + 2);
+  }
+  switch (code) {
     case CLI::ExitCodes::ExtrasError:
     case CLI::ExitCodes::RequiredError:
+      if (!extras.empty() && options_ended) {
+        return fmt::format("unknown argument {} (behind -- no word is an option)", extras.front());
+      }
       if (!extras.empty()) return unknown(at, extras);
       if (!at->info->commands.empty() && !at->action) {
         return fmt::format("{} needs a command: {}", at->path, names_of(*at->info));
@@ -247,10 +261,11 @@ void Command::flag(const std::string& names, const std::string& help, bool* targ
 }
 
 void Command::option(const std::string& names, const std::string& placeholder,
-                     const std::string& help, ValueKind kind, ValueParser parse, Repeats repeats) {
-  CLI::Option* option =
-      add(impl_->app, names, help, placeholder,
-          noting(split_names(names).back(), kind, std::move(parse), &impl_->files));
+                     const std::string& help, ValueKind kind, ValueParser parse, Repeats repeats,
+                     FileOf file_of) {
+  CLI::Option* option = add(
+      impl_->app, names, help, placeholder,
+      noting(split_names(names).back(), kind, std::move(parse), std::move(file_of), &impl_->files));
   if (repeats == Repeats::yes) option->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   impl_->info->options.push_back({split_names(names), help, kind, {}});
 }
@@ -285,7 +300,7 @@ void Command::choice(const std::string& names, const std::string& help,
 void Command::positional(const std::string& name, const std::string& help, ValueKind kind,
                          bool required, ValueParser parse) {
   CLI::Option* option =
-      add(impl_->app, name, help, "", noting(name, kind, std::move(parse), &impl_->files));
+      add(impl_->app, name, help, "", noting(name, kind, std::move(parse), {}, &impl_->files));
   if (required) {
     option->required();
     impl_->required.push_back(option);

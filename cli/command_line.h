@@ -38,6 +38,10 @@ struct CommandInfo {
 // Takes an option's value as written; an error's message says what would be right.
 using ValueParser = std::function<host::Status(const std::string&)>;
 
+// The file that a value of kind file or output names, where that is only a part of it
+// (`6=uart.log`); empty: none.
+using FileOf = std::function<std::string(const std::string&)>;
+
 // One command while it is described. An option that is given twice is a usage error unless it
 // repeats. Targets must live until CommandLine::run() has returned.
 class Command {
@@ -52,7 +56,8 @@ class Command {
   void flag(const std::string& names, const std::string& help, bool* target);
   // `names` such as "--json" or "-n,--frames"; `placeholder` such as "FILE".
   void option(const std::string& names, const std::string& placeholder, const std::string& help,
-              ValueKind kind, ValueParser parse, Repeats repeats = Repeats::no);
+              ValueKind kind, ValueParser parse, Repeats repeats = Repeats::no,
+              FileOf file_of = {});
   void text(const std::string& names, const std::string& placeholder, const std::string& help,
             ValueKind kind, std::string* target);
   void choice(const std::string& names, const std::string& help,

@@ -17,14 +17,11 @@ using placement::Eviction;
 
 namespace {
 
-constexpr size_t kWidth = 100;
 constexpr size_t kKeyWidth = 12;
 
 std::string row(const std::string& key, const std::string& value) {
   return wrap(fmt::format("{:<{}}{}", key, kKeyWidth, printable(value)), kWidth, kKeyWidth) + '\n';
 }
-
-std::string percent(double share) { return fmt::format("{:.1f}", share * 100); }
 
 }  // namespace
 

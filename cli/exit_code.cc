@@ -48,6 +48,10 @@ int worse(int a, int b) {
   return kOk;
 }
 
+std::string interrupted_before(const std::string& what) {
+  return "interrupted before " + what + ": nothing was measured\n";
+}
+
 int fail(const host::Error& error) {
   print(stderr, "millrace: {}\n", printable_sentence(error.message));
   return exit_code(error);

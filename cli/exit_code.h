@@ -22,6 +22,9 @@ bool cut_short(const host::RunResult& result);
 // Of several runs: interrupted, then gone, then failed, then ok.
 int worse(int a, int b);
 
+// The line of a report without figures: Ctrl-C came before `what`.
+std::string interrupted_before(const std::string& what);
+
 // Prints `millrace: <sentence>` on stderr and returns exit_code(error).
 int fail(const host::Error& error);
 

@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "cli/output_file.h"
+#include "cli/print.h"
 
 namespace millrace::cli {
 
@@ -26,6 +27,15 @@ Status store_place(const std::string& path, const StoredPlace& place) {
                         "file_size {}\nfile_time {}\n",
                         place.link.session, place.link.boot_id, place.gap_bytes,
                         place.complete ? 1 : 0, place.file_size, place.file_time));
+}
+
+bool store_first_place(const std::string& path, const StoredPlace& place) {
+  const Status stored = store_place(path, place);
+  if (!stored) {
+    print(stderr, "millrace: {} (so --resume will not be possible)\n",
+          host::printable(stored.error().message));
+  }
+  return stored.ok();
 }
 
 Result<StoredPlace> load_place(const std::string& path) {

@@ -31,6 +31,8 @@ std::string send_place_path(const std::string& file);
 
 // Errors: as write_output().
 host::Status store_place(const std::string& path, const StoredPlace& place);
+// At the start of a run. False: it cannot be stored, which is said; the run goes on without it.
+bool store_first_place(const std::string& path, const StoredPlace& place);
 // Errors: usage (not there, or not written by store_place()).
 host::Result<StoredPlace> load_place(const std::string& path);
 void remove_place(const std::string& path);

@@ -34,7 +34,6 @@ double LinkRun::ceiling_bytes_per_s() const {
 
 namespace {
 
-constexpr size_t kWidth = 100;
 // Below this the frames that open and end a session are most of what is counted and timed: no
 // rates.
 constexpr uint64_t kRatioBytes = 65536;

@@ -5,6 +5,8 @@
 #include <cstdio>
 #include <cstring>
 #include <ctime>
+#include <new>
+#include <system_error>
 
 #include "cli/commands.h"
 #include "cli/exit_code.h"
@@ -57,5 +59,18 @@ int main(int argc, char** argv) {
   program.invocation.started_at =
       fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
   for (const auto add : kCommands) add(line.root(), program);
-  return finish(line.run(argc, argv));
+  // What the standard library throws where the system has no thread or memory left for this
+  // program. Every handle on the way here has closed itself.
+  try {
+    return finish(line.run(argc, argv));
+  } catch (const std::system_error& error) {
+    print(
+        stderr,
+        "millrace: no thread can be made: {} (end other programs, or allow more with `ulimit -u`, "
+        "`ulimit -v`)\n",
+        error.what());
+  } catch (const std::bad_alloc&) {
+    print(stderr, "millrace: out of memory (end other programs, or allow more with `ulimit -v`)\n");
+  }
+  return finish(kFailed);
 }

@@ -19,7 +19,6 @@ using profile::RegionUse;
 
 namespace {
 
-constexpr size_t kWidth = 100;
 constexpr size_t kKeyWidth = 12;
 
 std::string row(const std::string& key, const std::string& value) {

@@ -21,7 +21,6 @@ using placement::UnitKind;
 
 namespace {
 
-constexpr size_t kWidth = 100;
 constexpr size_t kKeyWidth = 12;
 constexpr size_t kNameWidth = 30;
 constexpr size_t kReasonWidth = 40;

@@ -25,7 +25,6 @@ using placement::Why;
 
 namespace {
 
-constexpr size_t kWidth = 100;
 constexpr size_t kKeyWidth = 12;
 constexpr size_t kNameWidth = 34;
 constexpr size_t kBarWidth = 50;
@@ -34,8 +33,6 @@ constexpr size_t kCurveRows = 16;
 std::string row(const std::string& key, const std::string& value) {
   return wrap(fmt::format("{:<{}}{}", key, kKeyWidth, printable(value)), kWidth, kKeyWidth) + '\n';
 }
-
-std::string percent(double share) { return fmt::format("{:.1f}", share * 100); }
 
 std::string weight_unit(const Placement& placement) {
   return placement.profile.unit == profile::WeightUnit::cycles ? "cycles" : "samples";

@@ -17,7 +17,6 @@ using placement::Prediction;
 
 namespace {
 
-constexpr size_t kWidth = 100;
 constexpr size_t kKeyWidth = 12;
 
 std::string row(const std::string& key, const std::string& value) {

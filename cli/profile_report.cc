@@ -21,7 +21,6 @@ using profile::WeightUnit;
 
 namespace {
 
-constexpr size_t kWidth = 100;
 constexpr size_t kKeyWidth = 12;
 constexpr size_t kFunctionWidth = 40;
 constexpr size_t kFileWidth = 28;
@@ -30,8 +29,6 @@ constexpr size_t kSmallTable = 8;  // memories, libraries
 std::string row(const std::string& key, const std::string& value) {
   return wrap(fmt::format("{:<{}}{}", key, kKeyWidth, printable(value)), kWidth, kKeyWidth) + '\n';
 }
-
-std::string percent(double share) { return fmt::format("{:.1f}", share * 100); }
 
 std::string interval(const Profile& profile, uint64_t weight) {
   const auto range = profile.interval(weight);

@@ -189,7 +189,14 @@ Result<RecordOutcome> record_samples(const std::string& name, const RecordLoad& 
   outcome.load = (*target)->load_json();
   const std::string known_elf = elf.empty() ? (*target)->elf() : elf;
   const Status finished = (*target)->finish();
-  if (!recording) return recording.error();
+  if (!recording) {
+    Error error = recording.error();
+    if (error.code == ErrorCode::not_found && !board_image(name).empty() &&
+        !error.message.ends_with(')')) {
+      error.message += " (link a sampler and USB serial or USB network into it, docs/profile.md)";
+    }
+    return error;
+  }
   if (!finished) return finished.error();
   outcome.samples = profile::recorded_samples(name, recording->status, recording->words);
   outcome.rounds = recording->rounds;

@@ -28,6 +28,10 @@ struct RecordLoad {
   uint32_t in_flight = 1;                           // udp, closed loop, if there is no rate
   link::Direction direction = link::Direction::in;  // serial
   std::string text;                                 // as typed
+  // Of a network function on the virtual board.
+  std::string host_address;    // ADDRESS/PREFIX; empty: what the device gives by DHCP
+  std::string device_address;  // empty: the DHCP server's
+  uint16_t port = 7;           // of the load
 };
 
 // udp:BYTES@RATE, udp:BYTESxN (N requests under way), serial:in|out|both, none. Errors: usage.

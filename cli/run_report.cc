@@ -19,7 +19,6 @@ using host::RunResult;
 
 namespace {
 
-constexpr size_t kWidth = 100;
 constexpr size_t kKeyWidth = 15;
 constexpr size_t kFaultsShown = 20;
 

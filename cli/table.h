@@ -8,6 +8,9 @@
 
 namespace millrace::cli {
 
+// Columns of every table and paragraph that is printed for people.
+inline constexpr size_t kWidth = 100;
+
 class Table {
  public:
   // A heading that starts with '<' is left-aligned (without the sign); others are right-aligned.

@@ -22,7 +22,6 @@ using capture::Turnaround;
 
 namespace {
 
-constexpr size_t kWidth = 100;
 constexpr size_t kKeyWidth = 15;
 constexpr uint64_t kPairsForHistogram = 8;
 constexpr size_t kTablesShown = 8;

@@ -3,6 +3,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <system_error>
 
@@ -37,6 +38,9 @@ Result<std::vector<T>> parse_list(const std::string& text, Result<T> (*parse)(co
     const size_t comma = std::min(text.find(',', at), text.size());
     Result<T> item = parse(text.substr(at, comma - at));
     if (!item) return item.error();
+    if (std::find(out.begin(), out.end(), *item) != out.end()) {
+      return Error{ErrorCode::usage, "must not have an item twice (--repeat measures again)"};
+    }
     out.push_back(*item);
     at = comma + 1;
   }
@@ -126,15 +130,7 @@ std::string direction_name(link::Direction direction) {
   return "in";
 }
 
-std::string grouped(uint64_t number) {
-  const std::string digits = std::to_string(number);
-  std::string out;
-  for (size_t i = 0; i < digits.size(); ++i) {
-    if (i != 0 && (digits.size() - i) % 3 == 0) out += ',';
-    out += digits[i];
-  }
-  return out;
-}
+std::string percent(double share) { return fmt::format("{:.1f}", share * 100); }
 
 std::string megabytes_per_s(double bytes) {
   const double rate = bytes / 1e6;

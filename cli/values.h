@@ -10,6 +10,7 @@
 #include "cli/command_line.h"
 #include "millrace/host/result.h"
 #include "millrace/host/serial_run.h"
+#include "millrace/host/text.h"
 
 namespace millrace::cli {
 
@@ -47,7 +48,8 @@ ValueParser folder_into(std::string* target);
 std::string ack_name(uint16_t window_frames);  // none, each, window:N
 std::string direction_name(link::Direction direction);
 
-std::string grouped(uint64_t number);       // 1,048,576
+using host::grouped;                        // 1,048,576
+std::string percent(double share);          // 0.625 -> 62.5, with no sign
 std::string megabytes_per_s(double bytes);  // 36.9: three significant digits or more
 std::string duration(double nanoseconds);   // 12.3 us, 1.24 ms, 2.50 s
 std::string human_bytes(uint64_t bytes);    // 44.3 KB (1,000)

@@ -24,11 +24,15 @@ for option, values in BAD.items():
     for value in values:
         e2e.fails(*BENCH, option, value, expect=2, says=(option, "must"))
     e2e.fails(*BENCH, option, expect=2, says=(option, "needs a value"))
-for option, value in (("--frame-sizes", "128,,256"), ("--acks", "none,all"), ("--bytes", "0"),
+for option, value in (("--frame-sizes", "128,,256"), ("--frame-sizes", "4K,4096"),
+                      ("--acks", "each,window:1"), ("--acks", "none,all"), ("--bytes", "0"),
                       ("--ack-frames", "0")):
     e2e.fails("serial", "sweep", "pc:", option, value, expect=2, says=(option, "must"))
 e2e.fails("serial", "soak", "pc:", "--phase", "wait", expect=2, says=("--phase wait", "replug"))
 e2e.fails(*BENCH, "--frmes", "3", expect=2, says="did you mean --frames?")
+e2e.fails(*BENCH[:2], "--", "pc:", "--frames", "3", expect=2, says=("--frames", "behind --"))
+e2e.fails("ports", "--", "x", expect=2, says="unknown argument x")
+e2e.millrace(*BENCH[:2], "--frames", "3", "--", "pc:")
 e2e.fails("serial", "bench", expect=2, says="needs PORT")
 e2e.fails("serial", expect=2, says="bench, sweep or soak")
 e2e.fails(expect=2, says="needs a command")

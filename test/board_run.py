@@ -179,6 +179,10 @@ def check_bad_input(folder):
     fails("board", "run", hello, "--timing", mine, "--itm", mine, expect=2, says="--itm")
     fails("board", "run", hello, "--itm", folder / "new", "--trace", folder / "new", expect=2,
           says=["--itm", "--trace", "file"])
+    fails("board", "run", hello, "--uart", f"1={folder}/new", "--uart", f"6={folder}/new", expect=2,
+          says=["--uart", "a file of its own"])
+    fails("board", "run", hello, "--adc", f"csv:{mine}", "--uart", f"6={mine}", expect=2,
+          says=["--uart", "--adc"])
     assert mine.read_bytes() == hello.read_bytes()
     with open(folder / "huge.bin", "wb") as huge:
         huge.truncate((64 << 20) + 1)

@@ -78,16 +78,26 @@ with temporary_folder() as scratch:
 
     # What is not there, what is there unasked, what takes too much.
     hot.write_text("hot\nwarn\n")
-    _, document = measure("check", good, "--target", "teensy41", "--list", hot, "--budget", "16",
+    _, document = measure("check", good, "--target", "teensy41", "--list", hot, "--budget", "8",
                           expect=1)
     assert of(document, "drift")["status"] == "failed"
     assert "warm" in of(document, "drift")["findings"][0]["text"]
-    assert of(document, "extra")["findings"][0]["symbol"] == "warm"
+    # Without a map nothing says whether warm stood there anyway: a warning, and not in the budget.
+    extra = of(document, "extra")
+    assert extra["status"] == "warned" and extra["findings"][0]["symbol"] == "warm", extra
+    fast = document["check"]["fast"]
+    assert 0 < fast["bytes_of_others"] < fast["bytes"], fast
     assert of(document, "budget")["status"] == "failed"
     millrace("check", good, "--target", "teensy41", "--list", hot, "--allow", "warm",
              "--allow-missing")
     millrace("check", good, "--target", "teensy41", "--list", hot, "--allow", "warm",
              "--allow-missing", "--strict", expect=1)
+
+    # With a map: a pattern took it, and no section that the source asked for.
+    mapped = build(folder, "mapped", ["hot", "warm"], f"-Wl,-Map={folder}/mapped.map")
+    _, document = measure("check", mapped, "--map", folder / "mapped.map", "--target", "teensy41",
+                          "--list", hot, "--allow-missing", expect=1)
+    assert of(document, "extra")["status"] == "failed", document
 
     # Bad input.
     fails("check", good, "--list", folder / "none", expect=2, says="none")

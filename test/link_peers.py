@@ -179,8 +179,8 @@ SEND = [
 
 def receive(case):
     what, device, code, says = case
-    # Only who never answers is waited for in full.
-    timeout = "400" if code == 1 else "20000"
+    # Who never answers rightly is waited for in full; on a loaded machine nobody does in 400 ms.
+    timeout = "3000" if code == 1 else "20000"
     with Device(**device) as peer:
         e2e.millrace("link", "receive", peer.path, "-o", folder / what.replace("^", ""),
                      "--timeout-ms", timeout, "--idle-ms", "1000", expect=code).says(says)
@@ -197,7 +197,7 @@ def send(case):
 with e2e.temporary_folder() as name:
     folder = e2e.pathlib.Path(name)
     path = folder / "file"
-    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+    with concurrent.futures.ThreadPoolExecutor(16) as pool:
         list(pool.map(send, SEND))
         list(pool.map(receive, RECEIVE))
 

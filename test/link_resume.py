@@ -81,6 +81,29 @@ with e2e.temporary_folder() as name:
     outcome.says("after the command `info`, the device said: ring bytes 524288")
     assert not (folder / "got.link").exists()
 
+    # A name so long that there is no FILE.link beside it, in Unicode: received, but not resumable.
+    for name in ("n" * 255, "\u00e4" * 127, "two\nlines"):
+        outcome = e2e.millrace("link", "receive", "pc:link", "-o", folder / name, "--command",
+                               "source 1000")
+        assert (folder / name).read_bytes() == original[:1000]
+        assert ("--resume will not be possible" in outcome.err) == (len(name) > 100), outcome
+        e2e.millrace("link", "send", "pc:link", folder / name)
+
+    # The file that is written is deleted, or another one is put in its place.
+    for replaced in (False, True):
+        with e2e.PcDevice("--protocol", "link") as device:
+            process = e2e.start("link", "receive", device.path, "-o", got, "--command",
+                                "source 100000000 rate 4000000")
+            while not (folder / "got.link").exists():
+                assert process.poll() is None
+            got.unlink()
+            if replaced:
+                got.write_bytes(b"another")
+            out, err = process.communicate(timeout=e2e.DEADLINE_S)
+            assert process.returncode == 1, (out, err)
+            assert "deleted, replaced or changed by another program" in err, err
+        (folder / "got.link").unlink()
+
     # What cannot be sent.
     e2e.fails("link", "send", "pc:link", folder / "none", expect=2, says="check the name")
     e2e.fails("link", "send", "pc:link", folder, expect=2, says="this is a folder (give a file)")

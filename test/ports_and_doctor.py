@@ -2,6 +2,7 @@
 """`ports` and `doctor` on a live machine and on an empty tree."""
 import json
 import os
+import pathlib
 
 import e2e
 
@@ -15,6 +16,21 @@ with e2e.temporary_folder() as root:
     assert document["ports"] == []
     outcome.says("no serial ports found")
     assert e2e.millrace("ports", "--names", "--sysfs-root", root).out == "pc:\n"
+# Strings of a device are up to 126 characters long, with anything in them; a table has 100 columns.
+with e2e.temporary_folder() as root:
+    usb = pathlib.Path(root, "sys/devices/usb1/1-1")
+    tty = usb / "1-1:1.0/tty/ttyACM0"
+    tty.mkdir(parents=True)
+    (tty / "device").symlink_to("../..")
+    pathlib.Path(root, "sys/class/tty").mkdir(parents=True)
+    pathlib.Path(root, "sys/class/tty/ttyACM0").symlink_to(tty)
+    for name, text in (("idVendor", b"16c0"), ("idProduct", b"0483"), ("speed", b"-5"),
+                       ("serial", b"1\x002\x1b[31m"), ("product", b"p" * 126)):
+        (usb / name).write_bytes(text + b"\n")
+    outcome, document = e2e.measure("ports", "--sysfs-root", root)
+    outcome.says("16c0:0483", "?[31m")
+    assert max(map(len, outcome.out.splitlines())) <= 100, outcome
+    assert document["ports"][0]["description"] == "p" * 126, document["ports"]
 # Devices inside this program.
 outcome, document = e2e.measure("doctor", "pc:?drop=512@0")
 outcome.says("say nothing about USB", "damaged on purpose: drop=512@0", "can be opened")

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """millrace tune on echo_heavy: it gets faster, what was predicted is within 10 % of what the rebuilt
 firmware takes, the checks pass, and a firmware that does not build is a sentence."""
+import fcntl
 import json
 import pathlib
 import subprocess
@@ -38,3 +39,25 @@ with temporary_folder() as scratch:
     fails("tune", f"board:{FIRMWARE}", "--budget", "8K", "--program", "nothing", expect=2,
           says="programs/nothing.cc")
     fails("tune", f"board:{FIRMWARE}", expect=2, says="--budget is missing")
+    # What is wrong is found before anything is built: there is one line on stderr.
+    for query, says in (("bogus=1", 'there is no parameter "bogus"'), ("host=nohost", "host=nohost"),
+                        ("icache=maybe", "icache=maybe"), ("x", "KEY=VALUE")):
+        fails("tune", f"board:{FIRMWARE}?{query}", "--budget", "8K", "--work", work, expect=2, says=says)
+    for folder in ("/dev/full", "/dev/null/x", "/proc/x"):
+        fails("tune", f"board:{FIRMWARE}", "--budget", "8K", "--work", folder, expect=2,
+              says="that can be made and written")
+    # One at a time in a folder, and a lock that is left behind holds nobody up.
+    with open(work / ".lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        fails("tune", f"board:{FIRMWARE}", "--budget", "8K", "--work", work, expect=2,
+              says="another one works in it")
+
+    # Ranked by the sampler instead: nearly as good as by the trace, and both are told.
+    _, document = measure("tune", f"board:{FIRMWARE}", "--budget", "8K", "--rounds", "1", "--samples",
+                          "--step-ms", "50", "--work", work)
+    assert document["tune"]["ranked_by"] == "samples"
+    stock, placed = document["tune"]["rounds"]
+    assert pathlib.Path(stock["samples"]).read_bytes()[:7] == b"MRSAMPL"
+    assert placed["fast_bytes"] <= 8192 and placed["check"]["status"] in ("passed", "warned"), placed
+    assert placed["cycles_per_event"] < 0.8 * stock["cycles_per_event"], document
+    assert placed["predicted_by_trace"]["predicted"]["busy"] < 0.8 * stock["cycles_per_event"], placed

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A program that only reads the port takes bytes without a lock: it is named, before and after."""
+import pathlib
 import subprocess
 import sys
 
@@ -43,5 +44,16 @@ with e2e.PcDevice() as device:
     thief = reader(device.path, "reads")
     outcome, document = e2e.measure("serial", "bench", device.path, "--timeout-ms", 1000, expect=1)
     assert f"pid {thief.pid} (" in document["verdict"]["sentence"], document["verdict"]
-    assert f"has {device.path} open" in document["verdict"]["sentence"], document["verdict"]
+    assert f"had {device.path} open" in document["verdict"]["sentence"], document["verdict"]
     end(thief)
+
+    # It comes during the run and has ended before the run does: named all the same.
+    bench = e2e.start("serial", "bench", device.path, "--frames", "100k")
+    e2e.wait_until_read(bench, 10_000_000)
+    thief = reader(device.path, "reads")
+    e2e.wait_until_read(thief, 2_000_000)
+    before = pathlib.Path(f"/proc/{bench.pid}/io").read_text()
+    e2e.wait_until_read(bench, int(before.split()[1]) + 20_000_000)
+    end(thief)
+    out, _ = bench.communicate(timeout=e2e.DEADLINE_S)
+    assert bench.returncode == 1 and f"pid {thief.pid} (" in out.split("port  ")[0], out

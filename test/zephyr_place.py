@@ -21,6 +21,9 @@ SOURCES = {
         __attribute__((section(".text.tcp_outer"))) int tcp_outer(int x) { return x + 6; }
         int table[4] = {1};
         int tables[4] = {1};
+        int count;
+        const int primes[4] = {2, 3, 5, 7};
+        const int *const rows[2] = {primes, primes + 2};
         int unused(int x) { return x * 3; }""",
     "subsys/net/my_tcp.c": """
         static __attribute__((noinline, used)) int helper(int x) { return x; }
@@ -32,10 +35,12 @@ SOURCES = {
     "app/src/main.c": """
         int tcp_in(int), tcp_input(int), fast(int), tcp_out_clone(int), tcp_out_part(int), tcp_outer(int);
         int other(int), misc_a(int), misc_b(int), whole(int), copy_words(int);
-        extern int table[], tables[];
+        extern int table[], tables[], count;
+        extern const int *const rows[];
         int main(void) {
           return tcp_in(1) + tcp_input(1) + fast(1) + tcp_out_clone(1) + tcp_out_part(1) + tcp_outer(1) + other(1) +
-                 misc_a(1) + misc_b(1) + whole(1) + copy_words(1) + table[0] + tables[0];
+                 misc_a(1) + misc_b(1) + whole(1) + copy_words(1) + table[0] + tables[0] +
+                 count + *rows[0];
         }""",
 }
 ARCHIVES = {"libnet.a": ["subsys/net/tcp.c", "subsys/net/my_tcp.c"], "libmisc.a": ["subsys/misc/misc.c"],
@@ -51,6 +56,7 @@ SECTIONS {
 INCLUDE snippet.ld
   } > ITCM AT > FLASH
   .text : { *(.text) *(".text.*") } > FLASH
+  .rodata : { *(.rodata .rodata.*) } > FLASH
   .data : { *(.data .data.* .bss .bss.*) } > RAM AT > FLASH
 }
 """
@@ -65,6 +71,7 @@ cmake_minimum_required(VERSION 3.20)
 set(ZEPHYR_BASE {base})
 set(APPLICATION_SOURCE_DIR {base}/app)
 set(MILLRACE_PLACE_SOURCE_ROOTS {base}/extra)
+set(CONFIG_CODE_DATA_RELOCATION {relocation})
 function(zephyr_linker_sources)
   list(JOIN ARGN "|" words)
   file(APPEND calls "zephyr_linker_sources|${{words}}\\n")
@@ -113,11 +120,12 @@ class Zephyr:
         self.write("include/zephyr/arch/arm/cortex_m/scripts/linker.ld", linker)
         self.write("cmake/modules/extensions.cmake", relocate)
 
-    def place(self, lines, method, *more, fails=False):
+    def place(self, lines, method, *more, fails=False, relocation="y"):
         """The recorded calls; with `fails`, what CMake said."""
         self.write("place.txt", "\n".join(lines) + "\n")
         arguments = " ".join([f"LIST {self.base}/place.txt", f"METHOD {method}", *more])
-        self.write("run.cmake", RUN.format(base=self.base, root=ROOT, arguments=arguments))
+        self.write("run.cmake", RUN.format(base=self.base, root=ROOT, arguments=arguments,
+                                           relocation=relocation))
         calls = self.base / "calls"
         calls.unlink(missing_ok=True)
         said = run("cmake", "-P", "run.cmake", cwd=self.base, fails=fails)
@@ -145,9 +153,26 @@ def in_itcm(functions):
                    if address < FLASH and not name.endswith("_veneer")})
 
 
+def taken_by_filters(zephyr, calls):
+    """(source, location) -> the sections that Zephyr would take, and the calls without a filter."""
+    filters, rest = {}, []
+    for name, *words in calls:
+        if "FILTER" in words:
+            key = (words[words.index("FILES") + 1], words[words.index("LOCATION") + 1])
+            assert key not in filters and words[-1] == "NOKEEP", words
+            pattern = "|".join(words[words.index("FILTER") + 1:words.index("LOCATION")])
+            assert pattern.startswith("^(") and pattern.endswith(")$"), pattern
+            filters[key] = pattern
+        else:
+            rest.append(words)
+    return {key: [s for s in zephyr.sections(pathlib.Path(key[0]).name) if re.search(pattern, s)]
+            for key, pattern in filters.items()}, rest
+
+
 LIST = ["# a comment; [with] \"what\" no name has", "tcp_in", "tcp_out file=inlines.h", "fast",
         "helper\tfile=net/tcp.c   # behind it, too", "copy_words file=libcopy.a:copy.S.obj section=.text",
         "@object misc.c.obj", "@library libwhole.a", "tcp_in", "inlined_everywhere"]
+DATA = [".rodata.rows", ".rodata.primes", ".bss.count", ".data.table"]
 PLACED = ["copy_words", "fast", "helper", "misc_a", "misc_b", "tcp_in", "tcp_out_clone", "tcp_out_part", "whole"]
 
 with tempfile.TemporaryDirectory() as scratch:
@@ -176,32 +201,31 @@ with tempfile.TemporaryDirectory() as scratch:
 
     # The filters: one call a source file, each anchored.
     calls = zephyr.place(["tcp_in file=tcp.c", "tcp_out file=net/tcp.c", "fast file=subsys/net/tcp.c.obj",
-                          "helper file=libsubsys__net.a:my_tcp.c.obj", "@data table file=net/tcp.c", "@object misc.c.obj",
+                          "helper file=libsubsys__net.a:my_tcp.c.obj", "@data table file=net/tcp.c", "@data count file=tcp.c",
+                          "@data rows file=tcp.c", "@data primes file=tcp.c", "@object misc.c.obj",
                           "@library libwhole.a"], "RELOCATE", "BUDGET 4096", "LIBRARIES kernel")
-    filters = {}
-    rest = []
-    for name, *words in calls:
-        if "FILTER" in words:
-            key = (words[words.index("FILES") + 1], words[words.index("LOCATION") + 1])
-            assert key not in filters and words[-1] == "NOKEEP", words
-            pattern = "|".join(words[words.index("FILTER") + 1:words.index("LOCATION")])
-            assert pattern.startswith("^(") and pattern.endswith(")$"), pattern
-            filters[key] = pattern
-        else:
-            rest.append(words)
-    taken = {key: [s for s in zephyr.sections(pathlib.Path(key[0]).name) if re.search(pattern, s)]
-             for key, pattern in filters.items()}
+    taken, rest = taken_by_filters(zephyr, calls)
     net = f"{scratch}/subsys/net"
     assert taken == {
         (f"{net}/tcp.c", "ITCM_TEXT"): [".text.tcp_in", ".text.hot.fast", ".text.tcp_out.constprop.0",
                                         ".text.tcp_out.part.0.isra.1"],
-        (f"{net}/tcp.c", "DTCM_DATA_BSS"): [".data.table"],
+        (f"{net}/tcp.c", "DTCM_DATA_BSS_RODATA"): DATA,
         (f"{net}/my_tcp.c", "ITCM_TEXT"): [".text.helper"]}, taken
     assert ["LIBRARY", "kernel", "LOCATION", "ITCM_TEXT", "NOKEEP"] in rest, rest
     assert ["LIBRARY", "whole", "LOCATION", "ITCM_TEXT", "NOKEEP"] in rest, rest
     assert ["FILES", f"{scratch}/subsys/misc/misc.c", "LOCATION", "ITCM_TEXT", "NOKEEP"] in rest, rest
     budget, = (words for words in rest if words[0] == "SECTIONS")
     assert "__itcm_text_reloc_size <= 4096" in pathlib.Path(budget[1]).read_text()
+
+    # Data goes by filters, beside a snippet too; alone it needs no ITCM that a budget could be asked of.
+    data = ["@data table file=tcp.c", "@data count file=tcp.c", "@data rows file=tcp.c", "@data primes file=tcp.c"]
+    taken, rest = taken_by_filters(zephyr, zephyr.place(["tcp_in", *data], "SNIPPET"))
+    assert taken == {(f"{net}/tcp.c", "DTCM_DATA_BSS_RODATA"): DATA}, taken
+    assert [words[0] for words in rest] == ["ITCM_SECTION"], rest
+    _, rest = taken_by_filters(zephyr, zephyr.place(data, "RELOCATE", "BUDGET 4096"))
+    assert rest == [], rest
+    said = zephyr.place(data, "SNIPPET", fails=True, relocation="n")
+    assert "line 1: data goes to DTCM by zephyr_code_relocate(): set CONFIG_CODE_DATA_RELOCATION=y" in said, said
 
     # What is wrong is said, with its line and the remedy.
     zephyr.write("drivers/x/main.c", "")
@@ -217,7 +241,7 @@ with tempfile.TemporaryDirectory() as scratch:
         ("SNIPPET", ["tcp_*"], "tcp_* is no name"),
         ("SNIPPET", ["a;b"], "stands in no name"),
         ("SNIPPET", ["a[b]"], "stands in no name"),
-        ("SNIPPET", ["@data table"], "CONFIG_MILLRACE_PLACE_RELOCATE=y or take table off"),
+        ("SNIPPET", ["@data table"], "table names no file"),
         ("RELOCATE", ["tcp_in"], "tcp_in names no file"),
         ("RELOCATE", ["tcp_in file=gone.c"], "no source file gone.c"),
         ("RELOCATE", ["main file=main.c"], "main.c may be any of"),

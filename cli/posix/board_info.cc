@@ -18,7 +18,6 @@ using board::StartKind;
 
 namespace {
 
-constexpr size_t kWidth = 100;
 constexpr size_t kKeyWidth = 14;
 constexpr size_t kNameWidth = 40;
 constexpr size_t kSegmentsShown = 40;

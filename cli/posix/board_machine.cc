@@ -12,6 +12,7 @@
 #include "cli/posix/board_options.h"
 #include "cli/posix/usb_options.h"
 #include "cli/print.h"
+#include "millrace/board/usb_host_check.h"
 
 namespace millrace::cli {
 
@@ -61,13 +62,14 @@ Status check_captures_apart(const std::string& image, const Options& options) {
   if (options.pcap_packets.empty() && options.usb.capture_sof) {
     return Error{ErrorCode::usage, "pcap_sof=on needs pcap_packets=FILE"};
   }
-  const std::pair<const char*, std::string> files[] = {{"the firmware ", image},
-                                                       {"host=", options.host_file},
-                                                       {"timing=", options.board.timing_file},
-                                                       {"adc=", adc_file(options.board)},
-                                                       {"pcap=", options.pcap},
-                                                       {"pcap_packets=", options.pcap_packets},
-                                                       {"trace=", options.trace}};
+  const std::pair<const char*, std::string> files[] = {
+      {"the firmware ", image},
+      {"host=", options.host_file},
+      {"timing=", options.board.timing_file},
+      {"adc=", adc_file(options.board.board.adc_signal)},
+      {"pcap=", options.pcap},
+      {"pcap_packets=", options.pcap_packets},
+      {"trace=", options.trace}};
   for (size_t i = std::size(files) - 3; i < std::size(files); ++i) {
     for (size_t k = 0; k < i; ++k) {
       const auto& [what, path] = files[k];
@@ -202,10 +204,12 @@ std::string BoardMachine::diagnosis(const std::string& what) {
   return fmt::format("the firmware has no {} after 5 s (try `millrace board run` with it)", what);
 }
 
-Result<std::shared_ptr<BoardMachine>> make_board_machine(const std::string& rest) {
+namespace {
+
+// All that can be known without the image; *path gets its name.
+Status read_name(const std::string& rest, Options* options, std::string* path) {
   const std::string name = "board:" + rest;
   const size_t mark = rest.find('?');
-  Options options;
   std::string query = mark == std::string::npos ? "" : rest.substr(mark + 1);
   while (!query.empty()) {
     const size_t end = query.find('&');
@@ -216,7 +220,7 @@ Result<std::shared_ptr<BoardMachine>> make_board_machine(const std::string& rest
       return Error{ErrorCode::usage,
                    fmt::format("port {}: write IMAGE?KEY=VALUE&KEY=VALUE", printable(name))};
     }
-    const Status taken = take_option(item.substr(0, equals), item.substr(equals + 1), &options);
+    const Status taken = take_option(item.substr(0, equals), item.substr(equals + 1), options);
     if (!taken) {
       return Error{ErrorCode::usage,
                    fmt::format("port {}: {}", printable(name), taken.error().message)};
@@ -227,18 +231,35 @@ Result<std::shared_ptr<BoardMachine>> make_board_machine(const std::string& rest
                  "port board: names no image (put the firmware's file behind board:, as in "
                  "board:firmware.elf?host=ideal)"};
   }
-  const std::string path = rest.substr(0, mark);
-  const auto failure = [&name](const Error& error) {
-    return Error{error.code, fmt::format("port {}: {}", printable(name), error.message)};
-  };
-  if (const Status apart = check_captures_apart(path, options); !apart) {
-    return failure(apart.error());
-  }
-  if (const Status loaded = load_timing_profile("timing=", &options.board); !loaded) {
-    return failure(loaded.error());
-  }
+  *path = rest.substr(0, mark);
+  Status status = check_captures_apart(*path, *options);
+  if (status) status = load_timing_profile("timing=", &options->board);
+  if (status) return status;
+  return Error{status.error().code,
+               fmt::format("port {}: {}", printable(name), status.error().message)};
+}
+
+}  // namespace
+
+Status check_board_machine(const std::string& rest) {
+  Options options;
+  std::string path;
+  if (const Status read = read_name(rest, &options, &path); !read) return read;
+  const std::string problem = board::usb_host_problem(options.usb);
+  if (problem.empty()) return Status();
+  return Error{ErrorCode::usage, fmt::format("port board:{}: {}", printable(rest), problem)};
+}
+
+Result<std::shared_ptr<BoardMachine>> make_board_machine(const std::string& rest) {
+  const std::string name = "board:" + rest;
+  Options options;
+  std::string path;
+  if (const Status read = read_name(rest, &options, &path); !read) return read.error();
   Result<board::Image> image = load_image(ImageOptions{path, {}});
-  if (!image) return failure(image.error());
+  if (!image) {
+    return Error{image.error().code,
+                 fmt::format("port {}: {}", printable(name), image.error().message)};
+  }
   BusCaptures captures;
   if (const Status opened = open_captures(options, &captures); !opened) return opened.error();
   auto machine = std::make_shared<BoardMachine>(name, std::move(captures));

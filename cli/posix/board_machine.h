@@ -64,4 +64,8 @@ class BoardMachine final : public host::Clock {
 // says.
 host::Result<std::shared_ptr<BoardMachine>> make_board_machine(const std::string& rest);
 
+// Whether `rest` is right but for its image, which need not be there yet. Errors: usage, and of
+// files that are read.
+host::Status check_board_machine(const std::string& rest);
+
 }  // namespace millrace::cli

@@ -43,6 +43,7 @@ struct BoardOption {
   const char* help;
   ValueKind kind;
   Status (*take)(const std::string& text, BoardChoices* choices);
+  std::string (*file_of)(const std::string& text) = nullptr;  // as FileOf
 };
 
 constexpr BoardOption kOptions[] = {
@@ -69,11 +70,12 @@ constexpr BoardOption kOptions[] = {
     {"adc", "SIGNAL",
      "What the ADCs see: constant:V, sine:HZ,VOLTS,OFFSET, chirp:F0,F1,S,VOLTS,OFFSET, "
      "csv:FILE (0 V)",
-     ValueKind::text,
+     ValueKind::file,
      [](const std::string& text, BoardChoices* c) {
        c->board.adc_signal = text;  // the board knows what is right
        return Status();
-     }},
+     },
+     &adc_file},
     {"seed", "N", "Seed of cache replacement and TRNG (1)", ValueKind::text,
      [](const std::string& text, BoardChoices* c) {
        return number_into(&c->board.seed, Scale::count, 0, UINT64_MAX)(text);
@@ -82,8 +84,7 @@ constexpr BoardOption kOptions[] = {
 
 }  // namespace
 
-std::string adc_file(const BoardChoices& choices) {
-  const std::string& signal = choices.board.adc_signal;
+std::string adc_file(const std::string& signal) {
   return signal.rfind(kCsv, 0) == 0 ? signal.substr(kCsv.size()) : "";
 }
 
@@ -91,7 +92,8 @@ void add_board_options(Command& command, BoardChoices* choices) {
   for (const BoardOption& option : kOptions) {
     command.option(
         std::string("--") + option.name, option.placeholder, option.help, option.kind,
-        [choices, take = option.take](const std::string& text) { return take(text, choices); });
+        [choices, take = option.take](const std::string& text) { return take(text, choices); },
+        Repeats::no, option.file_of);
   }
 }
 

@@ -16,8 +16,8 @@ struct BoardChoices {
   std::string timing_file;  // of a profile; read by load_timing_profile()
 };
 
-// The file of --adc, or empty.
-std::string adc_file(const BoardChoices& choices);
+// The file of a signal of --adc, or empty.
+std::string adc_file(const std::string& signal);
 
 // Adds the options; `choices` must outlive CommandLine::run().
 void add_board_options(Command& command, BoardChoices* choices);

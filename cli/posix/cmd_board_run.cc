@@ -81,7 +81,6 @@ class Run {
   int run();
 
  private:
-  Status check_files_apart() const;
   Status prepare();
   Status start_trace();
   StopInfo simulate();
@@ -109,31 +108,6 @@ class Run {
   OutputStream itm_, trace_file_;
   std::unique_ptr<board::TraceWriter> trace_;
 };
-
-// A file that is written is no other file of this run, least of all the firmware.
-Status Run::check_files_apart() const {
-  std::vector<std::pair<std::string, std::string>> files = {
-      {"IMAGE", options_.image.path},
-      {"--timing", options_.board.timing_file},
-      {"--adc", adc_file(options_.board)}};
-  const size_t first_written = files.size();
-  files.insert(files.end(), {{"--json", options_.outputs.json == "-" ? "" : options_.outputs.json},
-                             {"--itm", options_.itm},
-                             {"--trace", options_.trace},
-                             {"--pcap", options_.usb.capture},
-                             {"--pcap-packets", options_.usb.packet_capture}});
-  for (const UartPlace& place : options_.uarts) files.emplace_back("--uart", place.path);
-  for (size_t i = first_written; i < files.size(); ++i) {
-    for (size_t k = 0; k < i; ++k) {
-      const auto& [option, path] = files[i];
-      if (path.empty() || files[k].second.empty() || !same_output(path, files[k].second)) continue;
-      return Error{ErrorCode::usage,
-                   fmt::format("write {}: {} and {} would be one file (name another)",
-                               printable(path), files[k].first, option)};
-    }
-  }
-  return Status();
-}
 
 Status Run::prepare() {
   Result<board::Image> image = load_image(options_.image);
@@ -374,7 +348,6 @@ int Run::run() {
   if (options_.seconds && options_.cycles != 0) {
     return fail(Error{ErrorCode::usage, "give --seconds or --cycles, not both"});
   }
-  if (const Status apart = check_files_apart(); !apart) return fail(apart.error());
   if (const Status ready = prepare(); !ready) {
     fail(ready.error());
     return ready.error().code == ErrorCode::usage ? kUsage : kFailed;
@@ -442,14 +415,15 @@ void add_board_run(Command parent, const Program& program) {
                  });
   command.option(
       "--uart", "N=PLACE",
-      "LPUART1..8 to stdout, a file, pty or pty:LINK; may be repeated (6=stdout)", ValueKind::text,
+      "LPUART1..8 to stdout, a file, pty or pty:LINK; may be repeated (6=stdout)",
+      ValueKind::output,
       [options](const std::string& text) {
         const Result<UartPlace> place = parse_uart_place(text);
         if (!place) return Status(place.error());
         options->uarts.push_back(*place);
         return Status();
       },
-      Repeats::yes);
+      Repeats::yes, [](const std::string& text) { return parse_uart_place(text)->path; });
   add_usb_options(command, &options->usb);
   command.text("--itm", "FILE", "Write the bytes of ITM stimulus port 0", ValueKind::output,
                &options->itm);

@@ -43,14 +43,25 @@ void print_head(std::FILE* file) {
 
 void print_round(std::FILE* file, const TuneRound& round) {
   const bool is_stock = round.number == 0;
-  const double predicted = is_stock ? 0 : round.predicted->predicted.busy;
+  const bool has_claim = !is_stock && round.predicted->is_usable;
+  const double predicted = has_claim ? round.predicted->predicted.busy : 0;
   print(file, "{:6} {:>8} {:>8} | {:>10} {:>10} {:>7} | {:>11} {:>11}  {}\n",
         is_stock ? "stock" : std::to_string(round.number),
         is_stock ? "-" : std::to_string(round.entries), is_stock ? "-" : grouped(round.fast_bytes),
-        whole(round.cycles), is_stock ? "-" : whole(predicted),
-        is_stock ? "-" : fmt::format("{:+.1f}", 100 * (predicted / round.cycles - 1)),
-        whole(round.rate_per_s), is_stock ? "-" : whole(round.predicted_per_s),
+        whole(round.cycles), has_claim ? whole(predicted) : "-",
+        has_claim ? fmt::format("{:+.1f}", 100 * (predicted / round.cycles - 1)) : "-",
+        whole(round.rate_per_s), has_claim ? whole(round.predicted_per_s) : "-",
         is_stock ? "-" : name_of(round.check.worst()));
+  if (!is_stock && !has_claim) {
+    print(file,
+          "       prediction not usable: the last image takes {} cycles by the model, {} in the "
+          "trace\n",
+          whole(round.predicted->model.busy), whole(round.predicted->recorded.busy));
+  }
+  if (round.predicted_by_trace) {
+    print(file, "       ranked by samples; the list that the trace gives: {} cycles predicted\n",
+          whole(round.predicted_by_trace->predicted.busy));
+  }
   std::fflush(file);
 }
 
@@ -63,9 +74,12 @@ Json round_json(const TuneRound& round) {
               {"fast_bytes", round.fast_bytes},
               {"cycles_per_event", round.cycles},
               {"echoes_per_s", round.rate_per_s}};
+  if (!round.samples.empty()) out["samples"] = round.samples;
   if (!round.predicted) return out;
   out["predicted"] = prediction_json(*round.predicted);
-  out["predicted_echoes_per_s"] = round.predicted_per_s;
+  if (round.predicted->is_usable) out["predicted_echoes_per_s"] = round.predicted_per_s;
+  if (round.predicted_by_trace)
+    out["predicted_by_trace"] = prediction_json(*round.predicted_by_trace);
   add_check_json(&out, round.check);
   return out;
 }
@@ -99,14 +113,19 @@ int run(const Options& options, const Invocation& invocation) {
   };
   hooks.on_output = [](const std::string& lines) { write_now(stderr, lines); };
   const Result<TuneResult> tuned = tune(settings, hooks);
-  if (!tuned) return fail(tuned.error());
+  if (!tuned && !interrupted()) return fail(tuned.error());
+  if (!tuned) {
+    print(file, "{}", interrupted_before("the end of the first round"));
+    return kInterrupted;
+  }
+  const int code = tuned->trouble ? fail(*tuned->trouble) : kOk;
   const TuneRound& stock = tuned->rounds.front();
   const TuneRound& best = tuned->rounds[tuned->best];
-  print(file, "\nstopped: {}\n", tuned->stopped);
+  print(file, "\nstopped: {}\n", printable(tuned->stopped));
   if (tuned->best > 0) {
-    print(file, "stock -> placed: {} -> {} echoes/s, {:.2f} times; list {}, image {}\n",
+    print(file, "stock -> placed: {} -> {} echoes/s, {:.2f} times\nlist     {}\nimage    {}\n",
           whole(stock.rate_per_s), whole(best.rate_per_s), best.rate_per_s / stock.rate_per_s,
-          best.list, best.image);
+          printable(best.list), printable(best.image));
     if (best.check.worst() >= CheckStatus::failed) {
       print(file, "\n{}", check_report(best.check, 10));
     }
@@ -116,12 +135,13 @@ int run(const Options& options, const Invocation& invocation) {
   for (const TuneRound& one : tuned->rounds) rounds.push_back(round_json(one));
   document["tune"] = {{"program", settings.program},
                       {"budget", settings.budget},
+                      {"ranked_by", settings.by_samples ? "samples" : "trace"},
                       {"rounds", rounds},
                       {"best", tuned->best},
                       {"stopped", tuned->stopped}};
   status = write_outputs(options.outputs, document);
-  if (!status) return fail_output(status.error());
-  return best.check.worst() >= CheckStatus::failed ? kFailed : kOk;
+  if (!status) return worse(code, fail_output(status.error()));
+  return worse(code, best.check.worst() >= CheckStatus::failed ? kFailed : kOk);
 }
 
 }  // namespace
@@ -133,6 +153,7 @@ void add_tune(Command parent, const Program& program) {
       "Examples:\n"
       "  millrace tune board:build/arm --budget 32K\n"
       "  millrace tune 'board:build/arm?host=xhci-laptop' --budget 8K --rounds 2\n"
+      "  millrace tune board:build/arm --budget 32K --samples\n"
       "  millrace tune board:build/arm --program usb_echo_ncm --budget 4K --json tune.json\n"
       "TARGET names a folder of a CMake build of Millrace's firmware (`make firmware`): it says "
       "where\n"
@@ -152,6 +173,9 @@ void add_tune(Command parent, const Program& program) {
                ValueKind::text, &settings.program);
   command.text("--event", "FUNCTION", "Runs once an echo (millrace::firmware::EchoStack::echo)",
                ValueKind::text, &settings.event);
+  command.flag("--samples",
+               "Rank by the firmware's own sampler, as on a real board, not by the trace",
+               &settings.by_samples);
   command.option("--rounds", "N", "At most (4)", ValueKind::text,
                  number_into(&settings.rounds, Scale::count, 1, 4));
   command.option("--in-flight", "N", "Datagrams under way (64)", ValueKind::text,

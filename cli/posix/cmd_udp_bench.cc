@@ -119,6 +119,7 @@ int run(Options& options, const Invocation& invocation) {
   std::FILE* const out = report_file(options.outputs);
   const Colour colour(out);
   catch_interrupt();
+  options.target.socket.keep_going = [] { return !interrupted(); };
   udp::LadderHooks hooks;
   hooks.keep_going = [] { return !interrupted(); };
   hooks.on_step = [&](const std::string& part, const udp::StepResult& step) {
@@ -147,6 +148,8 @@ int run(Options& options, const Invocation& invocation) {
     };
     const Result<LadderResult> result = udp::run_ladder(make, options.ladder, session, hooks);
     if (!result) {
+      // What hinders it after Ctrl-C may be Ctrl-C.
+      if (interrupted()) write_now(out, interrupted_before("the first step"));
       code = interrupted() ? int{kInterrupted} : worse(code, fail(result.error()));
       break;
     }
@@ -270,6 +273,9 @@ void add_udp_bench(Command parent, const Program& program) {
   command.option("--receive-buffer", "BYTES", "Of the socket; K, M = 1,024, 1,048,576 (4M)",
                  ValueKind::text,
                  number_into(&options->target.socket.receive_buffer, Scale::bytes, 4096, 1 << 30));
+  command.option("--probe-ms", "MS", "How long the first echo may take, ahead of the ladder (1000)",
+                 ValueKind::text,
+                 number_into(&options->target.socket.probe_ms, Scale::count, 1, 60'000));
   command.flag("--allow-fragments", "Send what is larger than the MTU in fragments",
                &options->target.socket.allow_fragments);
   add_json_option(command, &options->outputs);

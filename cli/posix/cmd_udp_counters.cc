@@ -44,14 +44,14 @@ Result<EchoCounters> read(udp::DatagramPort& port) {
                            printable(port.info().name), link::kEchoCountersPort)};
 }
 
-// False: interrupted, or the device went away.
-bool wait(udp::DatagramPort& port, uint64_t seconds) {
-  const int64_t end = port.clock().now_ns() + static_cast<int64_t>(seconds) * 1'000'000'000;
-  while (port.clock().now_ns() < end) {
-    if (interrupted() || port.trouble()) return false;
+// The seconds it took: fewer if the user ended it, or the device went away.
+double wait(udp::DatagramPort& port, uint64_t seconds) {
+  const int64_t start = port.clock().now_ns();
+  const int64_t end = start + static_cast<int64_t>(seconds) * 1'000'000'000;
+  while (port.clock().now_ns() < end && !interrupted() && !port.trouble()) {
     port.receive(std::min(end, port.clock().now_ns() + kSliceNs), [](const udp::Arrival&) {});
   }
-  return true;
+  return static_cast<double>(port.clock().now_ns() - start) / 1e9;
 }
 
 std::string frames_line(const EchoCounters& c, const char* name, EchoCounter frames,
@@ -61,7 +61,7 @@ std::string frames_line(const EchoCounters& c, const char* name, EchoCounter fra
                      static_cast<double>(c[frames]) / static_cast<double>(c[transfers]));
 }
 
-std::string text_of(const EchoCounters& c, uint64_t seconds) {
+std::string text_of(const EchoCounters& c, double seconds) {
   std::string out;
   size_t zero = 0;
   for (size_t i = 0; i < link::kEchoCounters; ++i) {
@@ -71,9 +71,8 @@ std::string text_of(const EchoCounters& c, uint64_t seconds) {
       continue;
     }
     out += fmt::format("{:<28}{:>12}", link::name_of(counter), grouped(c.values[i]));
-    if (seconds != 0 && udp::is_sum(counter)) {
-      out += fmt::format(" {:>12.1f}/s",
-                         static_cast<double>(c.values[i]) / static_cast<double>(seconds));
+    if (seconds > 0 && udp::is_sum(counter)) {
+      out += fmt::format(" {:>12.1f}/s", static_cast<double>(c.values[i]) / seconds);
     }
     out += '\n';
   }
@@ -92,26 +91,35 @@ int run(Options& options, const Invocation& invocation) {
   catch_interrupt();
   options.target.socket.probe_ms = 0;  // its echo is not asked for
   const Result<std::unique_ptr<udp::DatagramPort>> port = options.target.open(udp::kLeastPayload);
-  if (!port) return fail(port.error());
+  std::FILE* const out = report_file(options.outputs);
+  const auto end = [out](const Error& error) {
+    if (!interrupted()) return fail(error);  // or else Ctrl-C may be what hindered it
+    print(out, "{}", interrupted_before("the counters were read"));
+    return int{kInterrupted};
+  };
+  if (!port) return end(port.error());
   Result<EchoCounters> counters = read(**port);
-  if (!counters) return fail(counters.error());
+  if (!counters) return end(counters.error());
+  double seconds = 0;
   if (options.seconds != 0) {
-    if (!wait(**port, options.seconds) && interrupted()) return kInterrupted;
+    seconds = wait(**port, options.seconds);
     const Result<EchoCounters> after = read(**port);
-    if (!after) return fail(after.error());
+    if (!after) return end(after.error());
     counters = udp::difference(*after, *counters);
   }
-  std::FILE* const out = report_file(options.outputs);
-  print(out, "{}", text_of(*counters, options.seconds));
+  print(out, "{}", text_of(*counters, seconds));
+  const bool is_cut = options.seconds != 0 && interrupted();
+  if (is_cut) print(out, "interrupted after {:.3f} s\n", seconds);
   Json document = result_document("udp counters", invocation);
   document["target"] = options.target.name;
-  document["seconds"] = options.seconds;
+  document["seconds"] = seconds;
   document["counters"] = Json::object();
   for (size_t i = 0; i < link::kEchoCounters; ++i) {
     document["counters"][link::name_of(static_cast<EchoCounter>(i))] = counters->values[i];
   }
-  int code = kOk;
-  if (const Status finished = (*port)->finish(); !finished) code = fail(finished.error());
+  int code = is_cut ? kInterrupted : kOk;
+  if (const Status finished = (*port)->finish(); !finished)
+    code = worse(code, fail(finished.error()));
   const Status written = write_outputs(options.outputs, document);
   return written ? code : worse(code, fail_output(written.error()));
 }

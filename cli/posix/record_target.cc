@@ -98,7 +98,8 @@ Result<std::unique_ptr<RecordTarget>> open_network_target(const std::string& nam
   }
   if (name.rfind(kBoard, 0) == 0) {
     const std::string rest = name.substr(kBoard.size());
-    Result<std::unique_ptr<udp::DatagramPort>> port = make_board_datagrams(rest, BoardNetwork());
+    Result<std::unique_ptr<udp::DatagramPort>> port =
+        make_board_datagrams(rest, {load.host_address, load.device_address, load.port});
     if (!port) return port.error();
     return std::unique_ptr<RecordTarget>(std::make_unique<NetworkTarget>(
         std::move(*port), load, load.kind != LoadKind::none, board_image(name)));

@@ -72,7 +72,11 @@ Status run_command(const std::string& what, const std::vector<std::string>& word
   char buffer[4096];
   for (;;) {
     const ssize_t got = ::read(pipe_ends[0], buffer, sizeof buffer);
-    if (got < 0 && errno == EINTR) continue;
+    if (got < 0 && errno == EINTR) {
+      // A terminal tells the whole group, others this program alone.
+      if (interrupted()) ::kill(child, SIGINT);
+      continue;
+    }
     if (got <= 0) break;
     kept.append(buffer, static_cast<size_t>(got));
     if (kept.size() > 2 * kMaxKept) kept.erase(0, kept.size() - kMaxKept);

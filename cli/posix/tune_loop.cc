@@ -14,9 +14,12 @@
 #include "cli/interrupt.h"
 #include "cli/output_file.h"
 #include "cli/posix/board_datagrams.h"
+#include "cli/posix/board_machine.h"
 #include "cli/posix/run_command.h"
+#include "cli/posix/work_folder.h"
 #include "cli/print.h"
 #include "cli/profile_options.h"
+#include "cli/record_target.h"
 #include "millrace/placement/place.h"
 #include "millrace/udp/step.h"
 
@@ -32,11 +35,13 @@ namespace {
 
 constexpr uint64_t kLeastBudget = 64;  // bytes that are still worth a round
 constexpr unsigned kTrims = 3;
+constexpr uint32_t kSampleIntervalNs = 10'000;  // 16,384 samples in 0.16 s of the board's time
 
 struct Program {
   profile::ElfIndex index;
   profile::Target target;
   std::vector<uint8_t> trace;
+  profile::SampleSet samples;  // of its sampler
 };
 
 class Loop {
@@ -49,7 +54,11 @@ class Loop {
     for (unsigned number = 1; status && number <= s_.rounds && result_.stopped.empty(); ++number) {
       status = round(number);
     }
-    if (!status) return status.error();
+    if (!status) {
+      if (result_.rounds.empty()) return status.error();
+      result_.trouble = status.error();
+      result_.stopped = status.error().message;
+    }
     if (result_.stopped.empty()) result_.stopped = fmt::format("after {} rounds", s_.rounds);
     return std::move(result_);
   }
@@ -82,16 +91,25 @@ class Loop {
                    fmt::format("--program: there is no firmware/ports/rt1062/programs/{}.cc",
                                printable(s_.program))};
     }
-    fs::create_directories(s_.work, ignored);
-    work_ = fs::absolute(s_.work, ignored).string();
-    return Status();
+    // What would else be found out after minutes of building.
+    Status status = check_board_machine(board_name(s_.folder, ""));
+    if (status) status = work_.open("--work", s_.work);
+    return status;
   }
 
   Error usage(const std::string& what) const {
     return Error{ErrorCode::usage, fmt::format("board:{} {}", printable(s_.folder), what)};
   }
 
-  std::string file(const std::string& name) const { return work_ + "/" + name; }
+  std::string file(const std::string& name) const { return work_.path() + "/" + name; }
+  // A port's name for the board, without the scheme.
+  std::string board_name(const std::string& image, const std::string& more) const {
+    std::string out = image;
+    for (const std::string* part : {&more, &s_.query}) {
+      if (!part->empty()) out += (out.size() == image.size() ? '?' : '&') + *part;
+    }
+    return out;
+  }
 
   // Builds the stock image, or that with `list`, and copies it to `image`, with its map.
   Status build(const std::string& variant, const std::string& list, const std::string& image) {
@@ -140,9 +158,8 @@ class Loop {
   Status measure(const std::string& image, Program* program, TuneRound* round) {
     round->image = image + ".elf";
     round->trace = image + ".trace";
-    const std::string name = fmt::format("{}?trace={}{}{}", round->image, round->trace,
-                                         s_.query.empty() ? "" : "&", s_.query);
-    Result<std::unique_ptr<udp::DatagramPort>> port = make_board_datagrams(name, {});
+    Result<std::unique_ptr<udp::DatagramPort>> port =
+        make_board_datagrams(board_name(round->image, "trace=" + round->trace), {});
     if (!port) return port.error();
     udp::StepPlan plan;
     plan.bytes = s_.bytes;
@@ -153,7 +170,7 @@ class Loop {
     const udp::StepResult step = udp::run_step(**port, plan, session);
     const std::optional<Error> trouble = (*port)->trouble();
     const Status finished = (*port)->finish();
-    if (interrupted()) return Error{ErrorCode::interrupted, "tune: interrupted"};
+    if (interrupted()) return Error{ErrorCode::interrupted, "measuring: interrupted"};
     if (trouble) return *trouble;
     if (!finished) return finished;
     if (step.answered == 0 || step.altered > 0) {
@@ -168,7 +185,28 @@ class Loop {
     if (!failure) failure = predict(program, {}, &as_it_is);
     if (failure) return to_error(*failure);
     round->cycles = as_it_is.recorded.busy;
-    return Status();
+    return s_.by_samples ? sample(image, program, round) : Status();
+  }
+
+  // The sampler of the image itself, at the same work.
+  Status sample(const std::string& image, Program* program, TuneRound* round) const {
+    RecordLoad load;
+    load.kind = LoadKind::udp;
+    load.bytes = s_.bytes;
+    load.in_flight = s_.in_flight;
+    sampling::RecordPlan plan;
+    plan.interval_ns = kSampleIntervalNs;
+    sampling::RecordHooks hooks;
+    hooks.keep_going = [] { return !interrupted(); };
+    Result<RecordOutcome> taken =
+        record_samples("board:" + board_name(round->image, ""), load, plan, round->image, hooks);
+    if (interrupted()) return Error{ErrorCode::interrupted, "tune: interrupted"};
+    if (!taken) return taken.error();
+    if (taken->trouble) return *taken->trouble;
+    program->samples = std::move(taken->samples);
+    round->samples = image + ".samples";
+    const std::vector<uint8_t> bytes = profile::sample_file(program->samples);
+    return write_output(round->samples, {bytes.begin(), bytes.end()});
   }
 
   profile::Failure predict(Program* program, const placement::PlacementList& list,
@@ -193,16 +231,22 @@ class Loop {
   }
 
   // `list` with what `program` is best given besides.
-  profile::Failure grow(Program* program, uint64_t budget, placement::PlacementList* list) const {
-    profile::SampleSet samples;
-    profile::Failure failure =
-        profile::parse_samples("the trace", program->trace, profile::ReadOptions(), &samples);
+  static profile::Failure grow(Program* program, bool by_samples, uint64_t budget,
+                               placement::PlacementList* list) {
+    profile::SampleSet of_trace;
+    profile::Failure failure;
+    if (!by_samples) {
+      failure =
+          profile::parse_samples("the trace", program->trace, profile::ReadOptions(), &of_trace);
+    }
     placement::PlaceOptions options;
     options.budget = budget;
     placement::Placement placed;
     if (!failure) {
-      failure = placement::place(&program->index, samples, program->trace, program->target, options,
-                                 &placed);
+      failure = by_samples ? placement::place(&program->index, program->samples, {},
+                                              program->target, options, &placed)
+                           : placement::place(&program->index, of_trace, program->trace,
+                                              program->target, options, &placed);
     }
     if (failure) return failure;
     for (const placement::Entry& entry : placed.list.entries) {
@@ -228,7 +272,7 @@ class Loop {
     const placement::PlacementList before = *list;
     for (unsigned trim = 0; trim < kTrims; ++trim) {
       *list = before;
-      profile::Failure failure = grow(from, budget, list);
+      profile::Failure failure = grow(from, s_.by_samples, budget, list);
       if (failure) return to_error(*failure);
       if (list->entries.size() == before.entries.size()) return Status();
       Status status = write_output(
@@ -271,9 +315,17 @@ class Loop {
       return status;
     }
     placement::Prediction predicted;
-    const profile::Failure failure = predict(&from, list, &predicted);
+    profile::Failure failure = predict(&from, list, &predicted);
+    if (!failure && s_.by_samples) {
+      placement::PlacementList other = list_;
+      failure = grow(&from, false, left, &other);
+      placement::Prediction by_trace;
+      if (!failure) failure = predict(&from, other, &by_trace);
+      if (!failure && by_trace.is_usable) round.predicted_by_trace = std::move(by_trace);
+    }
     if (failure) return to_error(*failure);
-    if (number > 1 && predicted.predicted.busy > (1 - s_.least_gain) * last.cycles) {
+    if (number > 1 && predicted.is_usable &&
+        predicted.predicted.busy > (1 - s_.least_gain) * last.cycles) {
       result_.stopped = fmt::format(
           "another round would gain {:.1f} % of what an event takes, "
           "less than {:.0f} %",
@@ -283,7 +335,9 @@ class Loop {
     round.list = image + ".list";
     round.entries = list.entries.size();
     round.predicted = predicted;
-    round.predicted_per_s = last.rate_per_s * last.cycles / predicted.predicted.busy;
+    if (predicted.is_usable && predicted.predicted.busy > 0) {
+      round.predicted_per_s = last.rate_per_s * last.cycles / predicted.predicted.busy;
+    }
     hooks_.on_step(fmt::format("round {}: measuring on the virtual board", number));
     status = measure(image, &made, &round);
     if (!status) return status;
@@ -305,7 +359,8 @@ class Loop {
 
   const TuneSettings& s_;
   const TuneHooks& hooks_;
-  std::string source_, work_;
+  std::string source_;
+  WorkFolder work_;
   Program stock_, placed_;
   placement::PlacementList list_;
   TuneResult result_;

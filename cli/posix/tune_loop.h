@@ -25,6 +25,9 @@ struct TuneSettings {
   unsigned rounds = 4;
   double least_gain = 0.01;  // of cycles an event; a round that promises less is not made
   uint32_t in_flight = 64, bytes = 32, step_ms = 100;
+  // Ranks by samples of the image's own sampler, as on a board that is no virtual one, and not by
+  // the trace.
+  bool by_samples = false;
 };
 
 struct TuneRound {
@@ -32,8 +35,11 @@ struct TuneRound {
   std::string image, list, trace;
   size_t entries = 0;
   uint64_t fast_bytes = 0;
-  std::optional<placement::Prediction> predicted;  // none for stock
-  double predicted_per_s = 0;
+  std::optional<placement::Prediction> predicted;  // none for stock; see is_usable
+  double predicted_per_s = 0;                      // 0: it is not usable
+  std::string samples;                             // their file, with by_samples
+  // With by_samples: what the list that the trace gives for the same bytes would take.
+  std::optional<placement::Prediction> predicted_by_trace;
   double cycles = 0;      // an event, measured
   double rate_per_s = 0;  // echoes
   placement::CheckReport check;
@@ -41,8 +47,9 @@ struct TuneRound {
 
 struct TuneResult {
   std::vector<TuneRound> rounds;
-  size_t best = 0;      // index
-  std::string stopped;  // why it ended: half a sentence
+  size_t best = 0;                     // index
+  std::string stopped;                 // why it ended: half a sentence
+  std::optional<host::Error> trouble;  // ended it; the rounds are those that were measured before
 };
 
 struct TuneHooks {
@@ -52,7 +59,7 @@ struct TuneHooks {
 };
 
 // Errors: usage (folder, program, budget), protocol (a build failed, firmware without echoes),
-// interrupted. What was measured until then was told by on_round().
+// interrupted; behind the first round they are in the result.
 host::Result<TuneResult> tune(const TuneSettings& settings, const TuneHooks& hooks);
 
 }  // namespace millrace::cli

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "cli/exit_code.h"
 #include "cli/histogram_text.h"
 #include "cli/print.h"
 #include "cli/result_json.h"
@@ -31,7 +32,14 @@ std::string us(uint64_t ns) { return fmt::format("{:.1f}", static_cast<double>(n
 
 std::string rate(double per_s) { return grouped(static_cast<uint64_t>(std::llround(per_s))); }
 
-std::string limit(const udp::RateLimit& found, const std::string& until) {
+std::string limit(const LadderResult& r, const udp::RateLimit& found, const std::string& until) {
+  if (!found.rate_per_s && found.is_host_limited) {
+    return "not known: the host did not keep its pace at the first step";
+  }
+  const bool has_whole_step = std::any_of(r.passes.begin(), r.passes.end(), [](const auto& pass) {
+    return !pass.steps.empty() && !pass.steps.front().is_interrupted;
+  });
+  if (!has_whole_step) return "not known: interrupted";
   std::string text = found.rate_per_s ? fmt::format("{}/s {}", rate(*found.rate_per_s), until)
                                       : fmt::format("not even at the first step {}", until);
   if (found.is_host_limited) text += "; the host did not keep its pace beyond";
@@ -230,19 +238,22 @@ std::string step_line(const std::string& part, const StepResult& s, const Colour
 
 std::string ladder_report(const LadderResult& r, const Colour& colour) {
   const udp::LadderSettings& s = r.settings;
+  if (r.passes.empty()) return r.is_interrupted ? interrupted_before("the first step") : "";
   std::string out = colour.strong(row("peak", peak_line(r)));
   if (s.plan.in_flight == 0) {
-    out += row("lossless", limit(r.lossless, fmt::format("(every step up to it answered {:g} % or "
-                                                         "more)",
-                                                         100 * s.lossless_share)));
-    out += row("NDR", limit(r.ndr, "(no loss, of the ladder's steps)"));
-    out += row("PDR", limit(r.pdr, fmt::format("(loss up to {:g} %)", 100 * s.pdr_loss)));
+    out += row("lossless", limit(r, r.lossless,
+                                 fmt::format("(every step up to it answered {:g} % or "
+                                             "more)",
+                                             100 * s.lossless_share)));
+    out += row("NDR", limit(r, r.ndr, "(no loss, of the ladder's steps)"));
+    out += row("PDR", limit(r, r.pdr, fmt::format("(loss up to {:g} %)", 100 * s.pdr_loss)));
   }
   if (s.search != udp::SearchKind::none) {
     const char* const name = s.search == udp::SearchKind::ndr ? "NDR" : "PDR";
     out += row(
         "search",
-        r.search.rate_per_s
+        r.is_interrupted && !r.search.rate_per_s ? fmt::format("{}: interrupted", name)
+        : r.search.rate_per_s
             ? fmt::format("{} {}/s, within {}/s, confirmed {} times{}", name,
                           rate(*r.search.rate_per_s), rate(s.resolution_per_s), s.confirmations,
                           r.search.is_host_limited ? "; limited by the host" : "")
@@ -264,6 +275,7 @@ std::string ladder_report(const LadderResult& r, const Colour& colour) {
   }
   if (!r.port.description.empty()) out += row("target", printable(r.port.description));
   out += round_trips(r);
+  if (r.is_interrupted) out += row("interrupted", "this is what was measured until then");
   return out;
 }
 

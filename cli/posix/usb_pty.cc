@@ -70,8 +70,10 @@ Status UsbPty::check() const {
   };
   if (!is_link_or_absent(link_)) return wrong("is there and is no link");
   unlink(link_.c_str());
-  if (symlink("/dev/null", link_.c_str()) != 0) return wrong(std::strerror(errno));
-  unlink(link_.c_str());
+  // By another name: who waits for the port would take this for it.
+  const std::string trial = fmt::format("{}.{}", link_, getpid());
+  if (symlink("/dev/null", trial.c_str()) != 0) return wrong(std::strerror(errno));
+  unlink(trial.c_str());
   return Status();
 }
 

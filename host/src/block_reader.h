@@ -29,10 +29,25 @@ class BlockReader {
   virtual int64_t cpu_ns() const = 0;
   // Times that reading had to wait because the ring was full of bytes not yet verified.
   virtual uint64_t ring_full() const = 0;
+  // The caller is about to do something that may take long: a thread reads on until next().
+  virtual void lend() {}
 };
 
-// Reads in the calling thread, one read a block: for acknowledged runs, where latency counts, and
-// for transports in virtual time.
+// One with a thread that can be told to leave the port alone.
+class PausableReader : public BlockReader {
+ public:
+  // Reading ends behind the read under way; what it brings can still be taken. next() does not wait
+  // any longer once that is so.
+  virtual void request_pause() = 0;
+  // From the start, from a pause or before one has begun.
+  virtual void resume() = 0;
+  virtual bool is_paused() const = 0;
+  // Everything read so far has been taken. Of a paused reader: nothing more will come.
+  virtual bool is_drained() const = 0;
+};
+
+// Reads in the calling thread, one read a block: for acknowledged runs, where the device waits for
+// the caller anyway, and for transports in virtual time.
 std::unique_ptr<BlockReader> make_direct_reader(Transport& transport, size_t read_size);
 
 struct ThreadedReaderOptions {
@@ -42,11 +57,16 @@ struct ThreadedReaderOptions {
   uint64_t expected_bytes = UINT64_MAX;
   size_t ring_bytes = size_t{8} << 20;  // at least 4 * read_size is used
   int64_t nap_ns = 4'000'000;           // next() sleeps so long between takings while data flows
+  bool starts_paused = false;
 };
 
 // Reads in a thread of its own into a ring; next() never makes it wait unless the ring is full.
 // REQUIRES: the transport's clock is not virtual.
-std::unique_ptr<BlockReader> make_threaded_reader(Transport& transport,
-                                                  const ThreadedReaderOptions& options);
+std::unique_ptr<PausableReader> make_threaded_reader(Transport& transport,
+                                                     const ThreadedReaderOptions& options);
+
+// Reads in the calling thread while that keeps up with the port, and in a thread of its own, into a
+// ring, from lend() until the caller has taken everything again. REQUIRES: as above.
+std::unique_ptr<BlockReader> make_lending_reader(Transport& transport, size_t read_size);
 
 }  // namespace millrace::host

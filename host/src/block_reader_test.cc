@@ -119,6 +119,87 @@ TEST(ThreadedReader, StopsWhileTheRingIsFull) {
   reader->stop();  // returns
 }
 
+TEST(ThreadedReader, PausedItLeavesThePortAloneUntilResumed) {
+  MemoryTransport port;
+  ThreadedReaderOptions options;
+  options.starts_paused = true;
+  const auto reader = make_threaded_reader(port, options);
+  // Does not wait for the deadline once it is paused.
+  EXPECT_EQ(reader->next(system_clock().now_ns() + kLong).kind, IoKind::nothing_yet);
+  EXPECT_TRUE(reader->is_paused());
+  port.push(pattern(10));
+  EXPECT_EQ(reader->next(system_clock().now_ns() + 20'000'000).kind, IoKind::nothing_yet);
+  EXPECT_EQ(port.waiting(), 10u);
+  reader->resume();
+  EXPECT_EQ(reader->next(system_clock().now_ns() + kLong).bytes.size(), 10u);
+  reader->request_pause();
+  port.push(pattern(20));  // ends the read under way, if there is one
+  Block block = reader->next(system_clock().now_ns() + kLong);
+  const size_t taken = block.bytes.size();
+  EXPECT_EQ(block.kind == IoKind::done ? taken : 0, 20u - port.waiting());
+  if (block.kind == IoKind::done) block = reader->next(system_clock().now_ns() + kLong);
+  EXPECT_EQ(block.kind, IoKind::nothing_yet);
+  EXPECT_TRUE(reader->is_paused());
+  EXPECT_TRUE(reader->is_drained());
+  reader->stop();
+}
+
+TEST(LendingReader, ReadsOnWhileTheCallerIsBusy) {
+  MemoryTransport port;
+  const auto reader = make_lending_reader(port, 100);
+  port.push(pattern(50));
+  EXPECT_EQ(reader->next(0).bytes.size(), 50u);
+  reader->lend();
+  port.push(pattern(5000));
+  const int64_t give_up_ns = system_clock().now_ns() + kLong;
+  while (port.waiting() > 0 && system_clock().now_ns() < give_up_ns) std::this_thread::yield();
+  EXPECT_EQ(port.waiting(), 0u);
+  size_t got = 0;
+  while (got < 5000) {
+    const Block block = reader->next(system_clock().now_ns() + kLong);
+    ASSERT_EQ(block.kind, IoKind::done);
+    got += block.bytes.size();
+  }
+  EXPECT_EQ(got, 5000u);
+  reader->stop();
+}
+
+TEST(LendingReader, KeepsTheOrderThroughManyHandOvers) {
+  MemoryTransport port;
+  const std::vector<uint8_t> sent = pattern(400000);
+  std::thread writer([&] {
+    for (size_t at = 0; at < sent.size(); at += 977) {
+      port.push(std::span(sent).subspan(at, std::min<size_t>(977, sent.size() - at)));
+      if (at % 5 == 0) std::this_thread::yield();
+    }
+    port.close_port();
+  });
+  const auto reader = make_lending_reader(port, 300);
+  std::mt19937 random(11);
+  std::vector<uint8_t> got;
+  for (;;) {
+    const Block block = reader->next(system_clock().now_ns() + (random() % 4 == 0 ? 0 : kLong));
+    if (block.kind == IoKind::gone) break;
+    if (random() % 3 == 0) reader->lend();
+    got.insert(got.end(), block.bytes.begin(), block.bytes.end());
+  }
+  EXPECT_EQ(got, sent);
+  writer.join();
+}
+
+TEST(LendingReader, GoneIsSaidAgainWhoeverReadIt) {
+  for (const bool is_lent : {false, true}) {
+    MemoryTransport port;
+    port.close_port();
+    const auto reader = make_lending_reader(port, 100);
+    if (is_lent) reader->lend();
+    for (int i = 0; i < 2; ++i) {
+      EXPECT_EQ(reader->next(system_clock().now_ns() + kLong).kind, IoKind::gone);
+      reader->lend();
+    }
+  }
+}
+
 TEST(DirectReader, OneReadABlock) {
   MemoryTransport port;
   const std::vector<uint8_t> sent = pattern(250);

@@ -16,6 +16,10 @@
 // cost 0.2 ns a byte more.) The reading thread signals only when the other one waits in vain
 // (idle) or the ring is half full. Rejected: a condition variable per read (as above); spinning
 // (takes a core from the device on small machines).
+//
+// A pause is asked for when everything produced has been taken, and begins behind the read under
+// way (or its slice of time), whose bytes are published as ever. `paused_` is set after that:
+// whoever sees it, and then an empty ring, has missed nothing.
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -36,7 +40,7 @@ constexpr size_t kDescriptors = 16384;
 constexpr int64_t kReadSliceNs = 100000000;  // how long stop() may have to wait in a stream
 constexpr int64_t kTailSliceNs = 5000000;    // and behind it
 
-class ThreadedReader final : public BlockReader {
+class ThreadedReader final : public PausableReader {
  public:
   ThreadedReader(Transport& transport, const ThreadedReaderOptions& options)
       : transport_(transport),
@@ -48,7 +52,8 @@ class ThreadedReader final : public BlockReader {
         chunk_end_(std::max<size_t>(2, options.ring_bytes / chunk_bytes_), 0),
         // Not cleared: pages that are never reached cost nothing.
         bytes_(new uint8_t[chunk_bytes_ * chunk_end_.size()]),
-        descriptors_(kDescriptors) {
+        descriptors_(kDescriptors),
+        pausing_(options.starts_paused) {
     thread_ = std::thread([this] { read_all(); });
   }
 
@@ -57,8 +62,9 @@ class ThreadedReader final : public BlockReader {
   Block next(int64_t deadline_ns) override {
     if (holding_) release();
     for (;;) {
-      // Order: `ended_` is set after the last block was published.
+      // Order: both are set after the last block was published.
       const bool ended = ended_.load(std::memory_order_acquire);
+      const bool paused = paused_.load(std::memory_order_acquire);
       if (produced_.load(std::memory_order_acquire) != taken_) {
         const Descriptor& d = descriptors_[taken_ % kDescriptors];
         holding_ = true;
@@ -76,7 +82,7 @@ class ThreadedReader final : public BlockReader {
         block.error = end_.error;
         return block;
       }
-      if (block.arrival_ns >= deadline_ns) return block;
+      if (paused || block.arrival_ns >= deadline_ns) return block;
       const int64_t left = deadline_ns - block.arrival_ns;
       if (std::exchange(flowing_, false)) {
         wait(Waiting::napping, std::min(left, nap_ns_));
@@ -91,7 +97,29 @@ class ThreadedReader final : public BlockReader {
     stopping_.store(true);
     { const std::lock_guard lock(mutex_); }
     room_.notify_one();
+    transport_.let_reads_wait(false);
     thread_.join();
+    transport_.let_reads_wait(true);
+  }
+
+  void request_pause() override {
+    flowing_ = false;  // the pause is not to be slept through
+    pausing_.store(true);
+  }
+
+  void resume() override {
+    {
+      const std::lock_guard lock(mutex_);
+      pausing_.store(false);
+      paused_.store(false);
+    }
+    room_.notify_one();
+  }
+
+  bool is_paused() const override { return paused_.load(std::memory_order_acquire); }
+
+  bool is_drained() const override {
+    return produced_.load(std::memory_order_acquire) == taken_ + (holding_ ? 1 : 0);
   }
 
   int64_t cpu_ns() const override { return cpu_ns_; }
@@ -123,7 +151,7 @@ class ThreadedReader final : public BlockReader {
     const uint64_t enough = how == Waiting::idle ? 1 : kDescriptors / 2;
     data_.wait_for(lock, std::chrono::nanoseconds(at_most_ns), [&] {
       return produced_.load(std::memory_order_seq_cst) - taken_ >= enough || half_full_.load() ||
-             ended_.load();
+             ended_.load() || paused_.load();
     });
     half_full_.store(false);
     waiting_.store(Waiting::no, std::memory_order_seq_cst);
@@ -133,6 +161,10 @@ class ThreadedReader final : public BlockReader {
 
   void read_all() {
     while (!stopping_.load(std::memory_order_relaxed)) {
+      if (pausing_.load(std::memory_order_relaxed)) {
+        wait_for_resume();
+        continue;
+      }
       size_t at = 0;
       if (!find_room(&at)) {
         wait_for_room();
@@ -152,6 +184,14 @@ class ThreadedReader final : public BlockReader {
     ended_.store(true);
     { const std::lock_guard lock(mutex_); }
     data_.notify_one();
+  }
+
+  void wait_for_resume() {
+    std::unique_lock lock(mutex_);
+    if (!pausing_.load()) return;
+    paused_.store(true);
+    data_.notify_one();
+    room_.wait(lock, [&] { return stopping_.load() || !paused_.load(); });
   }
 
   // Sets *at to a place with room for a whole read; false: everything is full.
@@ -223,11 +263,13 @@ class ThreadedReader final : public BlockReader {
   alignas(64) std::atomic<uint64_t> produced_{0};
   std::atomic<bool> ended_{false};
   std::atomic<bool> reader_waits_{false};
+  std::atomic<bool> paused_{false};  // set there, taken back by resume()
 
   // Written by the verifying thread.
   alignas(64) std::atomic<uint64_t> consumed_{0};
   std::atomic<Waiting> waiting_{Waiting::no};
   std::atomic<bool> stopping_{false};
+  std::atomic<bool> pausing_;
   uint64_t taken_ = 0;
   bool holding_ = false;
   bool flowing_ = false;
@@ -241,8 +283,8 @@ class ThreadedReader final : public BlockReader {
 
 }  // namespace
 
-std::unique_ptr<BlockReader> make_threaded_reader(Transport& transport,
-                                                  const ThreadedReaderOptions& options) {
+std::unique_ptr<PausableReader> make_threaded_reader(Transport& transport,
+                                                     const ThreadedReaderOptions& options) {
   return std::make_unique<ThreadedReader>(transport, options);
 }
 

@@ -81,9 +81,10 @@ class PortEndpoint final : public Endpoint {
   Result<std::unique_ptr<Transport>> reopen(const OpenOptions& options,
                                             int64_t deadline_ns) override {
     if (!query_.path.empty() && !system_.may_return(query_.path)) {
-      return Error{ErrorCode::gone,
-                   fmt::format("{} went away; its number goes to the next terminal that is opened",
-                               query_.name)};
+      return Error{
+          ErrorCode::gone,
+          fmt::format("{} cannot return: its number goes to the next terminal that is opened",
+                      query_.name)};
     }
     while (true) {
       Result<std::string> path = find_again();

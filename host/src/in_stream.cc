@@ -2,6 +2,7 @@
 #include "in_stream.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace millrace::host {
 namespace {
@@ -26,7 +27,7 @@ bool is_final(const link::Message& message, const link::DeviceCounters& counters
 }
 
 InStream::InStream(const RunSettings& settings, uint32_t run_id, int64_t start_ns,
-                   RunResult* result)
+                   RunResult* result, std::function<void()> before_search)
     : result_(*result),
       run_id_(run_id),
       window_(settings.window_frames),
@@ -34,6 +35,7 @@ InStream::InStream(const RunSettings& settings, uint32_t run_id, int64_t start_n
       frame_size_(settings.frame_size),
       frame_count_(settings.frame_count),
       start_ns_(start_ns),
+      before_search_(std::move(before_search)),
       verifier_(shape_of(settings), link::VerifierSink{this, &on_fault, &on_message}),
       last_frame_ns_(start_ns),
       last_arrival_ns_(start_ns),
@@ -53,7 +55,7 @@ void InStream::verify(const Block& block) {
   const uint64_t messages = verifier_.totals().message_bytes;
   count_silence(block);
   last_arrival_ns_ = block.arrival_ns;
-  verifier_.feed(block.bytes.data(), block.bytes.size());
+  feed(block.bytes);
   if (window_ > 0) {
     const uint64_t acked = acked_ * frame_size_;
     const uint64_t in_flight =
@@ -67,6 +69,18 @@ void InStream::verify(const Block& block) {
     last_progress_ns_ = block.arrival_ns;
     count_frames(block.arrival_ns);
   }
+}
+
+// A message does not match either, but takes no search.
+void InStream::feed(std::span<const uint8_t> bytes) {
+  bytes = bytes.subspan(verifier_.feed_matching(bytes.data(), bytes.size()));
+  if (bytes.empty()) return;
+  const size_t message = std::min(bytes.size(), link::kMaxMessage);
+  verifier_.feed(bytes.data(), message);
+  bytes = bytes.subspan(message);
+  if (bytes.empty()) return;
+  if (verifier_.in_fault()) before_search_();
+  verifier_.feed(bytes.data(), bytes.size());
 }
 
 void InStream::count_silence(const Block& block) {

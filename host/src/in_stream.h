@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "block_reader.h"
@@ -33,7 +34,10 @@ class InStream {
   // Fills reads, frame_delay_ns, ack_round_trip_ns, faults, counters and counters_during_run of
   // *result while blocks come. `start_ns`: when the run was asked for. `run_id`: 0 in the classic
   // protocol, where the only message of interest is a HELLO that comes late.
-  InStream(const RunSettings& settings, uint32_t run_id, int64_t start_ns, RunResult* result);
+  // `before_search` is called before a search for the place where the stream goes on, which may
+  // take long.
+  InStream(const RunSettings& settings, uint32_t run_id, int64_t start_ns, RunResult* result,
+           std::function<void()> before_search);
   InStream(const InStream&) = delete;
   InStream& operator=(const InStream&) = delete;
 
@@ -70,6 +74,7 @@ class InStream {
   void count_read(size_t size);
   void count_silence(const Block& block);
   void verify(const Block& block);
+  void feed(std::span<const uint8_t> bytes);
   void count_frames(int64_t now_ns);
 
   RunResult& result_;
@@ -79,6 +84,7 @@ class InStream {
   const uint64_t frame_size_;
   const uint64_t frame_count_;
   const int64_t start_ns_;
+  const std::function<void()> before_search_;
   link::StreamVerifier verifier_;
   bool report_came_ = false;
   bool hello_came_ = false;

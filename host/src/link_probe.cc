@@ -3,6 +3,8 @@
 
 #include <array>
 
+#include "millrace/link/classic_stream.h"
+#include "millrace/link/control_message.h"
 #include "millrace/link/frame_scanner.h"
 #include "millrace/link/link_frame.h"
 
@@ -38,6 +40,30 @@ bool speaks_link_protocol(Transport& transport, int64_t wait_ns) {
     // A device that never falls silent must not keep this going.
     if (transport.clock().now_ns() >= deadline) return false;
   }
+}
+
+bool speaks_measuring_protocol(Transport& transport, int64_t wait_ns) {
+  uint8_t probe[link::kProbeBytes];
+  link::encode_probe(probe);
+  const int64_t deadline = transport.clock().now_ns() + wait_ns;
+  if (transport.write(probe, deadline).size < sizeof(probe)) return false;
+  std::array<uint8_t, link::kMaxMessage> answer;
+  size_t size = 0;
+  link::Message message;
+  while (size < answer.size()) {
+    const IoResult read = transport.read(std::span(answer).subspan(size), deadline);
+    if (read.kind != IoKind::done) return false;
+    size += read.size;
+    switch (link::parse_message(answer.data(), size, &message)) {
+      case link::ParseStatus::complete:
+        return message.type == link::MessageType::hello;
+      case link::ParseStatus::need_more:
+        break;
+      case link::ParseStatus::not_one:
+        return false;
+    }
+  }
+  return false;
 }
 
 }  // namespace millrace::host

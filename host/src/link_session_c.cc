@@ -39,6 +39,10 @@ void say(const std::string& text, char* error, size_t size) {
 millrace_link* millrace_link_open(const char* port, const millrace_link_place* resume, char* error,
                                   size_t error_size) {
   say("", error, error_size);
+  if (port == nullptr) {
+    say("no port given (a path, COMn, usb:VID:PID or serial:NUMBER)", error, error_size);
+    return nullptr;
+  }
   auto link = std::make_unique<millrace_link>();
   Result<std::unique_ptr<Endpoint>> endpoint = millrace::host::make_endpoint(port, {});
   if (!endpoint) {
@@ -112,6 +116,26 @@ int64_t millrace_link_write(millrace_link* link, uint8_t stream, const uint8_t* 
     }
     if (done == size || now >= deadline) return static_cast<int64_t>(done);
   }
+}
+
+int millrace_link_finish(millrace_link* link, uint8_t stream, int end, int timeout_ms) {
+  LinkSession& session = *link->session;
+  const int64_t deadline = session.clock().now_ns() + timeout_ms * kNsPerMs;
+  if (end == 0) session.end_of_message(stream);
+  while (true) {
+    const bool all_written = end == 0 || session.end(stream);
+    if (all_written && session.drained(stream)) return 1;
+    const int64_t now = session.clock().now_ns();
+    if (now >= deadline) return 0;
+    if (Status status = session.wait(std::min(deadline, now + kStepNs)); !status) {
+      link->error = status.error().message;
+      return MILLRACE_LINK_ERROR;
+    }
+  }
+}
+
+uint64_t millrace_link_write_offset(const millrace_link* link, uint8_t stream) {
+  return link->session->write_offset(stream);
 }
 
 void millrace_link_get_place(const millrace_link* link, millrace_link_place* place) {

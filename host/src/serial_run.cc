@@ -142,7 +142,6 @@ class Run {
   void note_unasked();
   void add_foreign(uint64_t bytes);
   bool is_handshake_echoed() const;
-  void note_holders();
   bool is_interrupted() const;
   bool end_interrupted();
   int64_t patience_ns() const;
@@ -172,14 +171,14 @@ Result<RunResult> Run::run() {
   result_.transport_settings = transport_->settings();
   dialogue_ = std::make_unique<Dialogue>(*transport_, hooks_.interrupted);
 
-  note_holders();
+  note_holders(*transport_, &result_);
   if (!result_.other_holders.empty() && hooks_.warning) {
-    hooks_.warning(also_open(result_) + " (end it first)");
+    hooks_.warning(also_open(result_, "has", "have") + " (end it first)");
   }
   if (greet()) stream();
   if (result_.in_totals.faults > 0 || result_.end == RunEnd::timed_out ||
       result_.end == RunEnd::no_answer || result_.end == RunEnd::refused) {
-    note_holders();
+    note_holders(*transport_, &result_);
   }
   if (result_.end == RunEnd::timed_out) ask_after_silence();
   if (result_.end == RunEnd::gone) follow_replug();
@@ -390,17 +389,6 @@ bool Run::is_handshake_echoed() const {
            return fault.kind == link::FaultKind::inserted &&
                   contains({fault.received, fault.sample_size}, handshake);
          });
-}
-
-// Looked for only where they matter: it takes a look at every process.
-void Run::note_holders() {
-  if (transport_ == nullptr) return;
-  for (std::string& holder : transport_->other_holders()) {
-    auto& known = result_.other_holders;
-    if (std::find(known.begin(), known.end(), holder) == known.end()) {
-      known.push_back(std::move(holder));
-    }
-  }
 }
 
 void Run::follow_replug() {

@@ -101,7 +101,7 @@ TEST(SerialRun, OtherReadersOfThePortAreNamed) {
   hooks.warning = [&](const std::string& text) { warnings.push_back(text); };
   const RunResult r = run(device, frames(512, 100), hooks);
   EXPECT_EQ(r.verdict.kind, VerdictKind::lost_behind_device);
-  EXPECT_THAT(r.verdict.sentence, HasSubstr("pid 812 (cat) also has fake0 open"));
+  EXPECT_THAT(r.verdict.sentence, HasSubstr("pid 812 (cat) also had fake0 open"));
   EXPECT_THAT(r.verdict.sentence, ::testing::Not(HasSubstr("hub")));
   ASSERT_EQ(warnings.size(), 1u);
   EXPECT_THAT(warnings[0], HasSubstr("pid 812 (cat)"));

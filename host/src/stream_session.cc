@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who reads and who writes:
-//   IN, no acknowledgement   a reading thread; this one verifies
+//   IN, no acknowledgement   this thread reads and verifies, as long as that takes no time; while
+//   it
+//                            searches or reports, a reading thread (block_reader_lending.cc)
 //   IN, acknowledged         this thread reads, verifies and writes one byte a frame: any hand-over
 //                            between threads would be part of each round trip
 //   OUT                      this thread writes, and reads acknowledgements when the window is full
-//   both                     a reading thread, a writing thread; this one verifies
+//   both                     the same, and a writing thread
 //   virtual time             this thread does all of it, in small steps
 // Deadlines of reads stay 200 ms away while nothing is due before: the termios transport can then
 // wait inside read() itself, one system call a block instead of two.
@@ -33,7 +35,9 @@ constexpr int64_t kTickNs = 100 * kMillisecond;
 constexpr int64_t kMostWaitNs = 200 * kMillisecond;
 constexpr int64_t kStopWaitNs = 1000 * kMillisecond;
 constexpr int64_t kDeviceOutWaitNs = 2500 * kMillisecond;  // the device gives up OUT after 2 s
+constexpr int64_t kHolderLookNs = 1000 * kMillisecond;
 constexpr int64_t kVirtualStepNs = kMillisecond;
+constexpr unsigned kTimedBlocks = 16;  // of so many blocks one is timed while it is verified
 
 // Nothing came since `since_ns`; the run is given up `patience_ns` later.
 struct Silence {
@@ -78,6 +82,7 @@ class Session {
   void note_foreign(std::span<const uint8_t> bytes);
   void write_thread();
   void report_progress(int64_t now_ns);
+  void look_for_other_readers(int64_t now_ns);
   void free_waiting_device(int64_t now_ns);
   void send_acks(int64_t now_ns);
   void write_acks(uint64_t due, int64_t now_ns);
@@ -102,6 +107,8 @@ class Session {
 
   int64_t now_ns_ = 0;  // as of the last block: a look at the clock per block is one too many
   int64_t last_early_ack_ns_ = 0;
+  uint64_t faults_looked_at_ = 0;  // when holders of the port were looked for
+  int64_t next_look_ns_ = 0;
   int64_t next_tick_ns_;
   uint64_t bytes_at_tick_ = 0;
   int64_t last_tick_ns_ = 0;
@@ -112,6 +119,8 @@ class Session {
   std::atomic<bool> out_over_{false};
   std::atomic<bool> out_failed_{false};
   int64_t out_cpu_ns_ = 0;
+  uint64_t blocks_ = 0;
+  int64_t verify_ns_ = 0;  // estimated
 };
 
 SessionEnd gone(const IoResult& io) {
@@ -120,22 +129,18 @@ SessionEnd gone(const IoResult& io) {
 
 SessionEnd Session::run() {
   const bool is_virtual = clock_.is_virtual();
-  const bool read_thread = has_in_ && settings_.window_frames == 0 && !is_virtual;
+  const bool may_lend = has_in_ && settings_.window_frames == 0 && !is_virtual;
   const bool write_thread = has_in_ && has_out_ && !is_virtual;
   const int64_t cpu_before = thread_cpu_ns();
   last_tick_ns_ = last_answer_ns_ = start_.start_ns;
   now_ns_ = clock_.now_ns();
-  if (has_in_) in_.emplace(settings_, start_.run_id, start_.start_ns, &result_);
+  if (has_in_) {
+    in_.emplace(settings_, start_.run_id, start_.start_ns, &result_, [this] { reader_->lend(); });
+  }
   if (has_out_) out_.emplace(transport_, settings_, &result_);
   std::thread writer;
-  if (read_thread) {
-    ThreadedReaderOptions options;
-    options.read_size = settings_.read_size;
-    options.expected_bytes = stream_bytes_ - std::min(stream_bytes_, uint64_t{start_.rest.size()});
-    reader_ = make_threaded_reader(transport_, options);
-  } else {
-    reader_ = make_direct_reader(transport_, settings_.read_size);
-  }
+  reader_ = may_lend ? make_lending_reader(transport_, settings_.read_size)
+                     : make_direct_reader(transport_, settings_.read_size);
   if (write_thread) writer = std::thread([this] { this->write_thread(); });
 
   std::optional<SessionEnd> end;
@@ -173,14 +178,13 @@ SessionEnd Session::run() {
   if (!is_virtual && result_.duration_ns > 0) {
     const auto wall = static_cast<double>(clock_.now_ns() - start_.start_ns);
     const int64_t own = thread_cpu_ns() - cpu_before;
-    const int64_t read = read_thread ? reader_->cpu_ns() : own;
-    const int64_t verify = read_thread ? own : 0;
-    result_.cpu.read = static_cast<double>(read) / wall;
+    const int64_t total = own + reader_->cpu_ns() + out_cpu_ns_;
+    const int64_t verify = std::min(own, verify_ns_);
+    result_.cpu.read = static_cast<double>(total - out_cpu_ns_ - verify) / wall;
     result_.cpu.verify = static_cast<double>(verify) / wall;
     const uint64_t bytes = (in_ ? in_->received_bytes() : 0) + (out_ ? out_->sent_bytes() : 0);
     if (bytes > 0) {
-      result_.cpu.total_ns_per_byte =
-          static_cast<double>(read + verify + out_cpu_ns_) / static_cast<double>(bytes);
+      result_.cpu.total_ns_per_byte = static_cast<double>(total) / static_cast<double>(bytes);
     }
   }
   return *end;
@@ -212,7 +216,10 @@ std::optional<SessionEnd> Session::read_step() {
 std::optional<SessionEnd> Session::take(const Block& block) {
   // The device works on its next frame while this one is verified.
   if (in_->ends_frame(block) && in_->acknowledge_early()) write_acks(1, block.arrival_ns);
+  const bool is_timed = blocks_++ % kTimedBlocks == 0;
+  const int64_t start_ns = is_timed ? clock_.now_ns() : 0;
   in_->take(block);
+  if (is_timed) verify_ns_ += kTimedBlocks * (clock_.now_ns() - start_ns);
   return answer(block);
 }
 
@@ -280,8 +287,17 @@ std::optional<SessionEnd> Session::look_around(int64_t now_ns) {
   }
   if (out_failed_) return gone(out_->failure());
   if (in_ && settings_.window_frames > 0) free_waiting_device(now_ns);
+  if (in_ && in_->faults() > faults_looked_at_) look_for_other_readers(now_ns);
   if (now_ns >= next_tick_ns_) report_progress(now_ns);
   return silence(now_ns);
+}
+
+// While it is there: a program that took some bytes and ended is not found behind the run.
+void Session::look_for_other_readers(int64_t now_ns) {
+  if (now_ns < next_look_ns_) return;
+  next_look_ns_ = now_ns + kHolderLookNs;
+  faults_looked_at_ = in_->faults();
+  note_holders(transport_, &result_);
 }
 
 void Session::begin_stop(RunEnd why, int64_t now_ns) {
@@ -443,6 +459,7 @@ void Session::report_progress(int64_t now_ns) {
       static_cast<double>(progress.bytes - bytes_at_tick_) * 1e9 / static_cast<double>(since);
   bytes_at_tick_ = progress.bytes;
   last_tick_ns_ = now_ns;
+  reader_->lend();  // a terminal may take its time
   hooks_.progress(progress);
 }
 
@@ -458,6 +475,15 @@ link::Fault foreign_fault(std::span<const uint8_t> bytes) {
     return (c >= 0x20 && c < 0x7f) || c == '\r' || c == '\n' || c == '\t';
   });
   return fault;
+}
+
+void note_holders(Transport& transport, RunResult* result) {
+  auto& known = result->other_holders;
+  for (std::string& holder : transport.other_holders()) {
+    if (std::find(known.begin(), known.end(), holder) == known.end()) {
+      known.push_back(std::move(holder));
+    }
+  }
 }
 
 SessionEnd run_session(Transport& transport, const RunSettings& settings, const RunHooks& hooks,

@@ -30,6 +30,10 @@ struct SessionEnd {
 SessionEnd run_session(Transport& transport, const RunSettings& settings, const RunHooks& hooks,
                        const SessionStart& start, RunResult* result);
 
+// Adds the processes that have the port open too to *result. It takes a look at every process, so
+// only where they matter.
+void note_holders(Transport& transport, RunResult* result);
+
 // Foreign bytes that no stream was expected around, in the form of a verifier's fault.
 link::Fault foreign_fault(std::span<const uint8_t> bytes);
 

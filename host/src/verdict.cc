@@ -72,25 +72,15 @@ bool is_foreign(const RunResult& r) {
 
 }  // namespace
 
-std::string grouped(uint64_t n) {
-  const std::string digits = std::to_string(n);
-  std::string out;
-  for (size_t i = 0; i < digits.size(); ++i) {
-    if (i > 0 && (digits.size() - i) % 3 == 0) out += ',';
-    out += digits[i];
-  }
-  return out;
-}
-
 std::string joined(const std::vector<std::string>& list) {
   std::string out;
   for (const std::string& item : list) out += (out.empty() ? "" : ", ") + item;
   return out;
 }
 
-std::string also_open(const RunResult& r) {
+std::string also_open(const RunResult& r, const char* one, const char* many) {
   return fmt::format("{} also {} {} open, and what another program reads is missing here",
-                     joined(r.other_holders), r.other_holders.size() == 1 ? "has" : "have",
+                     joined(r.other_holders), r.other_holders.size() == 1 ? one : many,
                      r.port.path);
 }
 

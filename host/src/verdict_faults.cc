@@ -134,7 +134,7 @@ std::optional<Found> tty_mangling(RunResult* rest) {
              fmt::format("tty mangling: the port is not raw ({} set): {} ({} times); another "
                          "program changed its settings, or a terminal stands in between",
                          joined(m.flags), joined(m.values), grouped(m.events + m.neighbours))),
-      m.events + m.neighbours};
+      m.events + m.neighbours, has(m.flags, "ICANON") || has(m.flags, "ISIG")};
   take_mangling_out(m, rest);
   return found;
 }
@@ -376,8 +376,10 @@ std::optional<Verdict> judge_faults(const RunResult& r) {
   if (r.end == RunEnd::timed_out && fault_count(rest, FaultKind::missing_tail) > 0) {
     all.push_back({timed_out(r), rest.in_totals.lost_bytes});
   }
-  std::stable_sort(all.begin(), all.end(),
-                   [](const Found& a, const Found& b) { return a.bytes > b.bytes; });
+  std::stable_sort(all.begin(), all.end(), [](const Found& a, const Found& b) {
+    if (a.explains_others != b.explains_others) return a.explains_others;
+    return a.bytes > b.bytes;
+  });
   Verdict verdict = std::move(all.front().verdict);
   for (size_t i = 1; i < all.size(); ++i) verdict.sentence += "; also " + all[i].verdict.sentence;
   return verdict;

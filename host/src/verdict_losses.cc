@@ -85,7 +85,10 @@ uint64_t never_offered(const RunResult& r) {
 }
 
 std::string suspects(const RunResult& r) {
-  if (r.other_holders.empty()) return "suspect host driver, host controller, hub or cable";
+  if (r.other_holders.empty()) {
+    return "suspect host driver, host controller, hub or cable, or a program that read the port "
+           "too";
+  }
   return also_open(r);
 }
 

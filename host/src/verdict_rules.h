@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "millrace/host/serial_run.h"
+#include "millrace/host/text.h"
 
 namespace millrace::host {
 
@@ -24,6 +25,7 @@ Verdict judge_speed(const RunResult& r);
 struct Found {
   Verdict verdict;
   uint64_t bytes = 0;
+  bool explains_others = false;  // what else was found follows from it, however many bytes that is
 };
 // Looks at *rest for one kind of fault, and takes what that explains out of it: what later rules
 // find there is something else.
@@ -44,15 +46,14 @@ inline uint64_t fault_count(const RunResult& r, link::FaultKind kind) {
   return r.in_totals.faults_of_kind[static_cast<size_t>(kind)];
 }
 
-// 1536 -> "1,536".
-std::string grouped(uint64_t n);
 // "1 byte", "1,536 bytes"; "1 place", "3 places".
 std::string bytes_text(uint64_t n);
 std::string places_text(uint64_t n);
 // "a, b".
 std::string joined(const std::vector<std::string>& list);
-// "pid 812 (cat) also has /dev/ttyACM0 open, ...", of result.other_holders.
-std::string also_open(const RunResult& r);
+// "pid 812 (cat) also had /dev/ttyACM0 open, ...", of result.other_holders. `one`, `many`: the
+// verb.
+std::string also_open(const RunResult& r, const char* one = "had", const char* many = "had");
 // Text in quotes, else hex.
 std::string show_bytes(const uint8_t* bytes, size_t size);
 

@@ -73,14 +73,12 @@ Verdict what_limits(const RunResult& r) {
                         : fmt::format(" and the device blocked {} of the time", percent(blocked)),
             static_cast<double>(r.reads.reads) / seconds, r.settings.read_size, rate));
   }
-  if (std::max(r.cpu.read, r.cpu.verify) > kBusyThread) {
-    const bool verifying = r.cpu.verify > r.cpu.read;
+  if (r.cpu.read + r.cpu.verify > kBusyThread) {
     return clean(
         VerdictKind::host_cpu,
-        fmt::format("host CPU: the {} thread used {} of a core ({:.1f} ns/B in "
+        fmt::format("host CPU: reading took {}, verifying {} of a core ({:.1f} ns/B in "
                     "all); {}",
-                    verifying ? "verifying" : "reading",
-                    percent(std::max(r.cpu.read, r.cpu.verify)), r.cpu.total_ns_per_byte, rate));
+                    percent(r.cpu.read), percent(r.cpu.verify), r.cpu.total_ns_per_byte, rate));
   }
   if (near_ceiling) {
     return clean(VerdictKind::link_bound,

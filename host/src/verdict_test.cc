@@ -295,6 +295,19 @@ TEST(Verdict, WhatOneFaultExplainsIsNoSecondOne) {
   EXPECT_THAT(judge(r).sentence, HasSubstr("; also tty mangling: "));
 }
 
+// A terminal in line mode keeps back and drops whole lines: few bytes tell of it, and many follow.
+TEST(Verdict, LineModeStandsBeforeWhatFollowsFromIt) {
+  RunResult r = clean_run();
+  r.in_totals.single_lost[0x04] = 10;
+  add_insert(r, 9000, "what a line discipline gave back");  // 32 bytes
+  expect(r, VerdictKind::tty_mangling, "ICANON");
+  EXPECT_THAT(judge(r).sentence, HasSubstr("; also foreign writer: 32 bytes"));
+  // A flag that alters single bytes explains nothing else.
+  r.in_totals.single_lost[0x04] = 0;
+  r.in_totals.single_lost[0x11] = 10;
+  expect(r, VerdictKind::foreign_writer, "; also tty mangling: ");
+}
+
 TEST(Verdict, FaultsBeforeAnUnplugAreNamedBehindIt) {
   RunResult r = clean_run();
   r.end = RunEnd::gone;
@@ -515,13 +528,12 @@ TEST(Verdict, DeviceBound) {
 
 TEST(Verdict, HostCpu) {
   RunResult r = clean_run();
-  r.cpu.verify = 0.91;
+  r.cpu.read = 0.61;
+  r.cpu.verify = 0.3;
   r.cpu.total_ns_per_byte = 27.5;
-  expect(r, VerdictKind::host_cpu, "verifying thread used 91.0 % of a core (27.5 ns/B");
-  r.cpu.verify = 0.9;
+  expect(r, VerdictKind::host_cpu, "reading took 61.0 %, verifying 30.0 % of a core (27.5 ns/B");
+  r.cpu.read = 0.6;
   expect(r, VerdictKind::link_bound, "93.0 %");
-  r.cpu.read = 0.95;
-  expect(r, VerdictKind::host_cpu, "reading thread");
 }
 
 TEST(Verdict, CallBound) {

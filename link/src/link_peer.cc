@@ -125,8 +125,14 @@ void LinkPeer::on_stream_frame(const FrameView& frame, uint64_t now_us) {
 
 // A frame that never gets complete blocks what came inside it.
 void LinkPeer::rescue(uint64_t now_us) {
-  if (!scanner_.waiting() || now_us - last_heard_us_ < kRescueUs) return;
+  if (!rescue_waits() || now_us - last_heard_us_ < kRescueUs) return;
+  rescue_seen_bytes_ = scanner_.counters().bytes;
   if (scanner_.rescue()) received(0, now_us);
+}
+
+// What held nothing intact once is looked at again when more has come.
+bool LinkPeer::rescue_waits() const {
+  return scanner_.waiting() && scanner_.counters().bytes != rescue_seen_bytes_;
 }
 
 // --- Out ---
@@ -283,9 +289,10 @@ uint64_t LinkPeer::wakeup_us(uint64_t now_us, bool for_ack) const {
     if (options_.senders[i]->age_due(&due)) earlier(due);
   }
   if (options_.role == LinkRole::host && state_ == LinkState::connecting) earlier(hello_at_us_);
-  if (scanner_.waiting()) earlier(last_heard_us_ + kRescueUs);
+  if (rescue_waits()) earlier(last_heard_us_ + kRescueUs);
   if (state_ == LinkState::connected) {
-    if (news_ && for_ack) earlier(ack_at_us_);
+    // Behind a frame that the port took in part the ACK waits for room, not for time.
+    if (news_ && for_ack && sending_ == Sending::nothing) earlier(ack_at_us_);
     if (timeout_armed_) earlier(timeout_at_us_);
     if (options_.role == LinkRole::host) earlier(keepalive_at_us_);
   }

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "testing/link_rig.h"
 
 namespace millrace::link {
@@ -82,6 +84,39 @@ TEST(LinkPeer, GoodputUnderDamageStaysNearTheCleanLinks) {
   EXPECT_GT(goodput_ratio(faults), 0.95);
   faults.drop = 1e-5;
   EXPECT_GT(goodput_ratio(faults), 0.85);
+}
+
+TEST(LinkPeer, AckBehindAHalfSentFrameIsNoReasonToWakeUp) {
+  Rig rig(both_ways());
+  ASSERT_TRUE(rig.connect());
+  rig.to_host.stall(60'000'000);
+  rig.device->producers[0].total = 100'000;  // 8,192 of it fit into the cable: two frames, in part
+  rig.host->producers[0].total = 1'000;
+  const uint64_t start = rig.now_us;
+  while (rig.now_us < start + 10'000) rig.step();
+  ASSERT_EQ(rig.device->consumers[0].delivered, 1'000u) << rig.error();
+  EXPECT_GT(rig.device->peer->wakeup_us(rig.now_us), rig.now_us);
+}
+
+TEST(LinkPeer, HalfAFrameAndThenSilenceIsLookedAtOnce) {
+  Rig rig(both_ways());
+  ASSERT_TRUE(rig.connect());
+  FrameHeader header;
+  header.payload = 1000;
+  header.from_host = true;
+  uint8_t frame[1000 + kLinkOverhead] = {};
+  (void)finish_frame(header, 0, frame);
+  size_t room = 0;
+  uint8_t* space = rig.device->peer->space(&room);
+  ASSERT_GE(room, 500u);
+  std::copy_n(frame, 500, space);
+  rig.device->peer->received(500, rig.now_us);
+  const uint64_t later = rig.now_us + 100'000;  // 5 ms of silence are over
+  rig.device->peer->poll(later);
+  while (rig.device->peer->output(later).size > 0) {
+    rig.device->peer->sent(rig.device->peer->output(later).size, later);
+  }
+  EXPECT_GT(rig.device->peer->wakeup_us(later), later);
 }
 
 TEST(LinkPeer, SequenceNumbersWrap) {

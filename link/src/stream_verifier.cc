@@ -63,9 +63,7 @@ uint64_t StreamVerifier::frames_complete() const {
 }
 
 void StreamVerifier::feed(const uint8_t* data, size_t size) {
-  totals_.received_bytes += size;
-  search_credit_ += uint64_t{kCreditPerByte} * size;
-  if (search_credit_ > first_credit(limits_)) search_credit_ = first_credit(limits_);
+  count_received(size);
   for (;;) {
     if (window_size_ == 0 && foreign_ == 0) {
       const size_t equal = clean(data, size);
@@ -84,6 +82,19 @@ void StreamVerifier::feed(const uint8_t* data, size_t size) {
     }
     if (size == 0) return;
   }
+}
+
+size_t StreamVerifier::feed_matching(const uint8_t* data, size_t size) {
+  if (window_size_ > 0 || foreign_ > 0) return 0;
+  const size_t equal = clean(data, size);
+  count_received(equal);
+  return equal;
+}
+
+void StreamVerifier::count_received(size_t size) {
+  totals_.received_bytes += size;
+  search_credit_ += uint64_t{kCreditPerByte} * size;
+  if (search_credit_ > first_credit(limits_)) search_credit_ = first_credit(limits_);
 }
 
 void StreamVerifier::settle() {

@@ -21,6 +21,16 @@ std::string printable(const std::string& text, size_t limit) {
   return out;
 }
 
+std::string grouped(uint64_t number) {
+  std::string out = std::to_string(number);
+  for (size_t at = out.size(); at > 3;) out.insert(at -= 3, 1, ',');
+  return out;
+}
+
+std::string counted(uint64_t count, const std::string& noun) {
+  return grouped(count) + ' ' + noun + (count == 1 ? "" : "s");
+}
+
 Failure read_file(const std::string& path, size_t max_bytes, std::vector<uint8_t>* out) {
   const std::string shown = printable(path);
   std::error_code error;

@@ -3,6 +3,8 @@
 
 #include <fmt/core.h>
 
+#include "millrace/board/usb_host_check.h"
+
 namespace millrace::board {
 
 std::vector<std::string_view> usb_profiles() { return builtin_usb_profiles(); }
@@ -22,6 +24,11 @@ std::string make_host_profile(const UsbHostOptions& options, UsbHostProfile* pro
     if (problem.empty()) problem = apply_usb_profile(text.text, profile, text.name);
   }
   return problem;
+}
+
+std::string usb_host_problem(const UsbHostOptions& options) {
+  UsbHostProfile profile;
+  return make_host_profile(options, &profile);
 }
 
 UsbCaptures make_usb_captures(const UsbHostOptions& options) {

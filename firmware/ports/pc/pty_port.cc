@@ -41,7 +41,9 @@ Pty& Pty::operator=(Pty&& other) noexcept {
 
 bool Pty::open(std::string* error) {
   const auto fail = [&](const char* what) {
-    *error = std::string("a pseudo-terminal cannot be made: ") + what + ": " + strerror(errno);
+    const bool is_limit = errno == EMFILE || errno == ENFILE;
+    *error = std::string("a pseudo-terminal cannot be made: ") + what + ": " + strerror(errno) +
+             (is_limit ? " (allow more with `ulimit -n`)" : "");
     close();
     return false;
   };

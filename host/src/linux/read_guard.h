@@ -32,12 +32,13 @@ class ReadGuard {
   // `deadline_ns` of system_clock() has passed it ends with EAGAIN or EINTR, or with what it has
   // got; the same may happen earlier. From one thread at a time.
   ssize_t read(std::span<uint8_t> into, int64_t deadline_ns);
+  // From any thread: the read that is under way, or the next one, ends as at its deadline.
+  void end_read();
   // Sets VMIN 1, VTIME 0 again, nothing else of the settings. True: they had been changed.
   bool restore_settings() const;
 
  private:
   void watch();
-  void end_read();
 
   const int fd_;
   const int flags_;

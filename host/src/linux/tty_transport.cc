@@ -28,6 +28,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <climits>
 #include <cstdlib>
@@ -93,11 +94,12 @@ class TtyTransport final : public Transport {
     if (into.empty()) return {};
     while (true) {
       const int64_t left = time_left(clock(), deadline_ns);
-      const bool block = left >= ReadGuard::kNearestDeadlineNs;
+      const bool block = left >= ReadGuard::kNearestDeadlineNs && may_wait_;
       const ssize_t got = block ? blocking_read(into, deadline_ns)
                                 : ::read(nonblocking_.get(), into.data(), into.size());
       if (got > 0) return {IoKind::done, static_cast<size_t>(got), {}};
       if (got < 0 && errno != EAGAIN && errno != EINTR) return failure("read", errno, 0);
+      if (!may_wait_) return {};
       // Nothing came: now there is time to ask why.
       int64_t wait = !block && got < 0 && errno == EAGAIN ? left : 0;
       if (block &&
@@ -110,6 +112,12 @@ class TtyTransport final : public Transport {
         return state;
       }
     }
+  }
+
+  void let_reads_wait(bool may_wait) override {
+    may_wait_ = may_wait;
+    ReadGuard* guard = guard_made_;
+    if (!may_wait && guard != nullptr) guard->end_read();
   }
 
   IoResult write(std::span<const uint8_t> from, int64_t deadline_ns) override {
@@ -172,7 +180,12 @@ class TtyTransport final : public Transport {
 
  private:
   ssize_t blocking_read(std::span<uint8_t> into, int64_t deadline_ns) {
-    if (!guard_) guard_.emplace(blocking_.get());
+    if (!guard_) {
+      guard_.emplace(blocking_.get());
+      guard_made_ = &*guard_;
+      // let_reads_wait() has seen the guard, or is seen here.
+      if (!may_wait_) return errno = EAGAIN, -1;
+    }
     return guard_->read(into, deadline_ns);
   }
 
@@ -226,6 +239,8 @@ class TtyTransport final : public Transport {
   std::string mode_;
   bool exclusive_;
   std::optional<ReadGuard> guard_;  // from the first blocking read on
+  std::atomic<ReadGuard*> guard_made_{nullptr};
+  std::atomic<bool> may_wait_{true};
 };
 
 Error open_error(const std::string& path, int error) {
@@ -246,6 +261,10 @@ Error open_error(const std::string& path, int error) {
               fmt::format("open {}: permission denied ({})", path,
                           remedy.empty() ? "look at the folders above it" : remedy)};
     }
+    case EMFILE:
+    case ENFILE:
+      return {ErrorCode::io,
+              fmt::format("open {}: too many files are open (allow more with `ulimit -n`)", path)};
     default:
       return {ErrorCode::io, fmt::format("open {}: {}", path, text_of(error))};
   }
@@ -256,10 +275,15 @@ Error busy_error(const std::string& path) {
   std::string who;
   for (const std::string& holder : holders) who += (who.empty() ? "" : ", ") + holder;
   if (who.empty()) {
+    struct stat node {};
+    const bool may_be_left = ::stat(path.c_str(), &node) == 0 && is_pty(node.st_rdev);
     return {ErrorCode::busy,
             fmt::format("open {}: held by this program or by another user's process (see "
-                        "`sudo fuser -v {}`)",
-                        path, path)};
+                        "`sudo fuser -v {}`){}",
+                        path, path,
+                        may_be_left ? ", or left exclusive by one that was killed (start the "
+                                      "device behind it anew)"
+                                    : "")};
   }
   return {ErrorCode::busy, fmt::format("open {}: held by {} (end it first)", path, who)};
 }
@@ -306,6 +330,12 @@ Result<FileDescriptor> open_node(const std::string& path, int extra_flags, dev_t
     return Error{ErrorCode::gone, fmt::format("open {}: replaced by another device", path)};
   }
   return file;
+}
+
+// A client that was killed leaves a PTY exclusive for as long as its device side keeps it open. Who
+// comes this far is root, and sees every holder.
+bool take_over(const std::string& path, bool is_pty, int fd) {
+  return is_pty && holders_of(path).empty() && ::ioctl(fd, TIOCNXCL) == 0;
 }
 
 // Everything that could keep the port from being 8-bit clean is read back: tcsetattr() reports
@@ -356,7 +386,9 @@ Result<std::unique_ptr<Transport>> open_tty(const std::string& path, const OpenO
   // Root passes TIOCEXCL, hence the question; and two of root's processes need the lock.
   int taken = 0;
   const bool asked = ::ioctl(nonblocking->get(), TIOCGEXCL, &taken) == 0;
-  if (asked && taken != 0) return busy_error(path);
+  if (asked && taken != 0 && !take_over(path, is_pty(node.st_rdev), nonblocking->get())) {
+    return busy_error(path);
+  }
   if (::flock(nonblocking->get(), LOCK_EX | LOCK_NB) != 0) {
     if (errno == EWOULDBLOCK) return busy_error(path);
     return Error{ErrorCode::io, fmt::format("lock {}: {}", path, text_of(errno))};

@@ -333,6 +333,26 @@ TEST(TtyTransport, WriteGoesOnWhenASlowDeviceTakesBytesAgain) {
   EXPECT_EQ(received, block);
 }
 
+TEST(TtyTransport, ReadThatWaitsIsEndedFromAnotherThreadAndReadsWaitAgainLater) {
+  TestPty pty;
+  const auto port = open_ok(pty.path());
+  ASSERT_NE(port, nullptr);
+  for (int turn = 0; turn < 100; ++turn) {
+    std::thread reader([&] {
+      std::array<uint8_t, 16> buffer{};
+      EXPECT_EQ(port->read(buffer, far_away()).kind, IoKind::nothing_yet);
+    });
+    // At every point of the read: before it, at its start, in its sleep.
+    for (int i = 0; i < turn * 10; ++i) std::this_thread::yield();
+    port->let_reads_wait(false);
+    reader.join();
+    port->let_reads_wait(true);
+  }
+  ASSERT_TRUE(pty.send({'x'}));
+  std::array<uint8_t, 16> buffer{};
+  EXPECT_EQ(port->read(buffer, far_away()).size, 1u);
+}
+
 TEST(TtyTransport, EmptyReadAndWriteDoNothing) {
   TestPty pty;
   const auto port = open_ok(pty.path());
@@ -475,6 +495,27 @@ TEST(TtyTransport, PortHeldExclusivelyByAnotherProgramIsBusyAndNamesIt) {
     return fd >= 0 && ::ioctl(fd, TIOCEXCL) == 0;
   });
   EXPECT_EQ(open_code(pty.path(), "pid " + holder.pid()), ErrorCode::busy);
+}
+
+// The device side keeps the PTY open, and the flag with it. Root may take it away; nobody else can
+// open such a port, and is told what to do.
+TEST(TtyTransport, PtyLeftExclusiveByAKilledProgramOpensOrSaysWhatToDo) {
+  TestPty pty;
+  const FileDescriptor device(::open(pty.path().c_str(), O_RDWR | O_NOCTTY));  // as a device does
+  {
+    const Holder killed([&] {
+      const int fd = ::open(pty.path().c_str(), O_RDWR | O_NOCTTY);
+      return fd >= 0 && ::ioctl(fd, TIOCEXCL) == 0;
+    });
+  }
+  const auto port = open_tty(pty.path(), {});
+  if (::geteuid() == 0) {
+    ASSERT_TRUE(port.ok()) << port.error().message;
+  } else {
+    ASSERT_FALSE(port.ok());
+    EXPECT_NE(port.error().message.find("left exclusive"), std::string::npos)
+        << port.error().message;
+  }
 }
 
 TEST(TtyTransport, PortLockedByAnotherProgramIsBusyAndNamesIt) {

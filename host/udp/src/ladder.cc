@@ -223,7 +223,7 @@ RateLimit limit_of(const std::vector<Pass>& passes, double most_loss) {
       const StepResult& step = pass.steps[i];
       limit.is_host_limited = limit.is_host_limited || !step.is_valid();
       if (!step.is_valid() || step.sent == 0 || step.loss() > most_loss + 1e-12) return limit;
-      if (!step.is_sustained()) return limit;
+      if (!step.is_sustained() || step.is_interrupted) return limit;
       rate = step.plan.in_flight != 0 ? step.answered_per_s : step.plan.rate_per_s;
     }
     if (passes.empty()) return limit;

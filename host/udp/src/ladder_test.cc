@@ -40,6 +40,26 @@ std::string said(const LadderResult& result, BehaviourKind kind) {
   return {};
 }
 
+TEST(Ladder, AStepThatIsCutShortIsNoLimit) {
+  size_t steps = 0;
+  uint64_t asked = 0;
+  LadderHooks hooks;
+  hooks.on_step = [&](const std::string&, const StepResult&) { ++steps; };
+  hooks.keep_going = [&] { return steps < 2 || ++asked < 4; };
+  const FakeEcho fake;
+  const PortMaker make = [&]() -> host::Result<std::unique_ptr<DatagramPort>> {
+    return std::unique_ptr<DatagramPort>(std::make_unique<FakeEchoPort>(fake));
+  };
+  const host::Result<LadderResult> r = run_ladder(make, settings_to(30'000), 9, hooks);
+  ASSERT_TRUE(r);
+  EXPECT_TRUE(r->is_interrupted);
+  ASSERT_EQ(r->passes.size(), 1u);
+  ASSERT_EQ(r->passes[0].steps.size(), 3u);
+  EXPECT_TRUE(r->passes[0].steps[2].is_interrupted);
+  EXPECT_EQ(r->ndr.rate_per_s, 5000.0);  // of the two that were whole
+  EXPECT_FALSE(r->aftermath);
+}
+
 TEST(Ladder, FindsPeakAndLosslessRateOfAnHonestDevice) {
   const LadderResult r = run({}, settings_to(30'000));
   ASSERT_EQ(r.passes.size(), 3u);

@@ -33,9 +33,12 @@ constexpr std::chrono::microseconds kGather(500);
 constexpr int kMostReads = 64;          // in a row
 constexpr int64_t kLeadNs = 1'000'000;  // until the first request: the thread has started then
 
+// An interface that went away has no counters, one that came back begins anew.
 HostDrops difference(const HostDrops& after, const HostDrops& before) {
-  return {after.socket_overflow - before.socket_overflow, after.interface_rx - before.interface_rx,
-          after.interface_tx - before.interface_tx};
+  const auto more = [](uint64_t now, uint64_t then) { return now > then ? now - then : 0; };
+  return {more(after.socket_overflow, before.socket_overflow),
+          more(after.interface_rx, before.interface_rx),
+          more(after.interface_tx, before.interface_tx)};
 }
 
 HostFault judge(const StepResult& r) {

@@ -159,6 +159,16 @@ TEST(Step, RepliesThatTheInterfaceDroppedAreTheHosts) {
   EXPECT_EQ(r.fault, HostFault::interface_drops);
 }
 
+TEST(Step, AnInterfaceThatGoesTakesItsCountersAlong) {
+  FakeEcho fake;
+  fake.earlier_drops = 480;
+  fake.dies_at_ns = 1'050'000'000;  // begins at 1,000 ms
+  const StepResult r = run(fake);
+  EXPECT_GT(r.answered, 0u);
+  EXPECT_EQ(r.drops.interface_rx, 0u);
+  EXPECT_EQ(r.drops.interface_tx, 0u);
+}
+
 TEST(Step, SlowSendCallsAreTheHosts) {
   FakeEcho fake;
   fake.send_ns = 110'000;  // for one each 100 us

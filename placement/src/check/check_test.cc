@@ -55,15 +55,18 @@ class Check : public ::testing::Test {
  protected:
   void build(const std::string& fast, const std::string& name = "out.elf") {
     tools_.write("a.c", kSource);
-    tools_.compile("a.c", std::string(Toolchain::kFlags) + "-fno-tree-loop-distribute-patterns");
+    tools_.compile("a.c", flags_);
     std::string script = kScript;
     script.replace(script.find("%FAST%"), 6, fast);
     tools_.write("check.ld", script);
     tools_.run(
         "arm-none-eabi-gcc -mcpu=cortex-m7 -mthumb -nostdlib -Wl,--no-warn-rwx-segments "
-        "-T check.ld a.o -o " +
-        name);
+        "-Wl,-Map=out.map -T check.ld a.o " +
+        extra_objects_ + " -o " + name);
     ASSERT_FALSE(ElfIndex::read(tools_.path(name), {}, &index_));
+  }
+  void read_map() {
+    ASSERT_FALSE(ElfIndex::read(tools_.path("out.elf"), {tools_.path("out.map")}, &index_));
   }
   void check(const std::string& list, CheckOptions options = {}) {
     ASSERT_FALSE(parse_list("hot.list", list, &list_));
@@ -86,6 +89,8 @@ class Check : public ::testing::Test {
   }
 
   Toolchain tools_;
+  std::string flags_ = std::string(Toolchain::kFlags) + "-fno-tree-loop-distribute-patterns";
+  std::string extra_objects_;
   ElfIndex index_;
   PlacementList list_;
   CheckReport report_;
@@ -110,15 +115,84 @@ TEST_F(Check, FunctionThatStayedInFlashFails) {
   EXPECT_EQ(status("extra"), CheckStatus::passed);
 }
 
-TEST_F(Check, FunctionThatNobodyAskedForFails) {
+TEST_F(Check, FunctionThatAPatternCaughtFails) {
   build("*(.text.hot .text.warm .text.cold)");
-  check("hot\n");
+  read_map();
+  check("hot\n", with_budget(16));
   EXPECT_EQ(status("extra"), CheckStatus::failed);
   EXPECT_EQ(result("extra").findings.size(), 2u);
+  EXPECT_EQ(report_.fast.others, 0u);  // the list brought them
   CheckOptions options;
   options.allow = {"warm", "cold"};
   check("hot\n", options);
   EXPECT_EQ(status("extra"), CheckStatus::passed);
+}
+
+TEST_F(Check, WithoutAMapOrTheProgramBeforeItIsAWarningThatNamesThem) {
+  build("*(.text.hot .text.warm .text.cold)");
+  check("hot\n");
+  EXPECT_EQ(status("extra"), CheckStatus::warned);
+  EXPECT_EQ(result("extra").findings.size(), 2u);
+  EXPECT_NE(result("extra").summary.find("--before"), std::string::npos);
+  // hot() is what remains; its size is a multiple of 4 as it ends with a literal pool.
+  const uint64_t listed = report_.fast.bytes - report_.fast.others;
+  const uint64_t hot = index_.functions()[index_.function_named("hot")].size;
+  EXPECT_GE(listed, hot);
+  EXPECT_LE(listed, hot + 2);
+  check("hot\n", with_budget(listed));
+  EXPECT_EQ(status("budget"), CheckStatus::passed);
+  check("hot\n", with_budget(listed - 1));
+  EXPECT_EQ(status("budget"), CheckStatus::failed);
+}
+
+TEST_F(Check, WhatItsSourcePutThereIsToldAndNotInTheBudget) {
+  tools_.write("tick.c",
+               "volatile int ticks;\n"
+               "__attribute__((section(\".fastrun\"))) void tick(void) { ticks += 7; }\n");
+  tools_.compile("tick.c");
+  extra_objects_ = "tick.o";
+  build("KEEP(*(.fastrun)) *(.text.hot)");
+  read_map();
+  check("hot\n", with_budget(64));
+  EXPECT_EQ(status("extra"), CheckStatus::passed);
+  EXPECT_NE(text("extra").find("its source put it there, in section .fastrun"), std::string::npos);
+  const uint64_t tick = index_.functions()[index_.function_named("tick")].size;
+  EXPECT_GE(report_.fast.others, tick);
+  EXPECT_LE(report_.fast.others, tick + 2);
+}
+
+TEST_F(Check, FilesThatOnlyAMapKnowsAreNotCheckedWithoutIt) {
+  build("*(.text.hot .text.warm)");
+  check("hot file=a.o\nwarm file=a.o\n");
+  EXPECT_EQ(status("drift"), CheckStatus::passed);
+  EXPECT_NE(result("drift").summary.find("file= of 2 not checked without --map"),
+            std::string::npos);
+  check("hot file=a.c\nwarm file=b.c\n");  // debug information knows the sources
+  EXPECT_EQ(result("drift").findings.size(), 1u);
+  read_map();
+  check("hot file=a.o\nwarm file=b.o\n");
+  EXPECT_EQ(result("drift").findings.size(), 1u);
+  EXPECT_NE(text("drift").find("warm file=b.o"), std::string::npos);
+}
+
+TEST_F(Check, ArchivesAreWarnedAboutWithoutAMap) {
+  build("*(.text.hot .text.warm)");
+  check("hot\nwarm\n@library libnet.a\n");
+  EXPECT_EQ(status("drift"), CheckStatus::warned);
+  EXPECT_NE(text("drift").find("give --map"), std::string::npos);
+  read_map();
+  check("hot\nwarm\n@library libnet.a\n");
+  EXPECT_EQ(status("drift"), CheckStatus::failed);
+}
+
+TEST_F(Check, FunctionsWithoutASectionOfTheirOwnAreNamedAsThat) {
+  flags_ = "-mcpu=cortex-m7 -mthumb -O2 -g -ffreestanding -fno-tree-loop-distribute-patterns";
+  build("*(.text.hot)");
+  read_map();
+  check("hot\n");
+  EXPECT_EQ(status("landed"), CheckStatus::failed);
+  EXPECT_NE(text("landed").find("compile with -ffunction-sections, or list @object a.o"),
+            std::string::npos);
 }
 
 TEST_F(Check, WhatStoodThereBeforeMayStay) {

@@ -15,8 +15,10 @@
 
 namespace millrace::placement {
 
+using profile::counted;
 using profile::Function;
 using profile::FunctionKind;
+using profile::grouped;
 using profile::kNone;
 using profile::printable;
 using profile::readable_name;
@@ -87,8 +89,11 @@ Failure Checker::choose_region() {
                              target_.name)};
   }
   if (region_ != nullptr && options_.budget > region_->size) {
-    return Error{Error::Kind::usage, fmt::format("--budget: {} bytes are more than the {} of {}",
-                                                 options_.budget, region_->size, region_->name)};
+    return Error{Error::Kind::usage,
+                 fmt::format("--budget: {} are more than the {} of {} (give at most {}, or another "
+                             "--region)",
+                             counted(options_.budget, "byte"), grouped(region_->size),
+                             region_->name, region_->size)};
   }
   return {};
 }
@@ -155,6 +160,7 @@ void Checker::landed() {
       missed(name(function) +
                  (is_alias ? fmt::format(", which {} is a name for,", printable(asked, 80)) : ""),
              one.name, one.start);
+      result.findings.back().text += why_not_taken(function);
       result.findings.back().share = share(function);
     }
     for (const uint32_t object : match.objects) {
@@ -167,18 +173,38 @@ void Checker::landed() {
     entries += is_whole ? 1 : 0;
   }
   result.summary = fmt::format("{} of {} entries, {} functions and objects with their clones",
-                               entries, matches.size(), pieces);
+                               grouped(entries), grouped(matches.size()), grouped(pieces));
+  if (!result.findings.empty() && index_.input_sections().empty()) {
+    result.summary += "; --map FILE may say why the rest did not land";
+  }
   finish(std::move(result));
   drift(matches);
+}
+
+// A pattern by name finds no function that has no section of its own.
+std::string Checker::why_not_taken(uint32_t function) const {
+  const uint32_t start = index_.functions()[function].start;
+  const profile::InputSection* input = index_.input_section_at(start);
+  if (input == nullptr || input->name != ".text") return {};
+  return fmt::format(
+      " (it has no section of its own in {}: compile with -ffunction-sections, or list "
+      "@object {})",
+      printable(input->object, 60), printable(input->object, 60));
 }
 
 void Checker::drift(const std::vector<Match>& matches) {
   CheckResult result;
   result.name = "drift";
-  size_t clones = 0;
+  size_t clones = 0, unknown = 0;
   for (size_t i = 0; i < matches.size(); ++i) {
     const Entry& entry = options_.list->entries[i];
     clones += matches[i].state == MatchState::by_clone ? 1 : 0;
+    if (matches[i].is_file_unknown && matches[i].state == MatchState::missing) {
+      result.findings.push_back(
+          {CheckStatus::warned, match_sentence(entry, matches[i], index_), entry.name, 0});
+      continue;
+    }
+    unknown += matches[i].is_file_unknown ? 1 : 0;
     if (!is_drift(matches[i].state)) continue;
     // What is ambiguous or elsewhere is there, so it was looked at above.
     const bool is_there = !matches[i].functions.empty() || !matches[i].objects.empty();
@@ -190,7 +216,10 @@ void Checker::drift(const std::vector<Match>& matches) {
                        ? fmt::format("every name of the list is known{}",
                                      clones > 0 ? fmt::format(", {} by clones only", clones) : "")
                        : fmt::format("{} of {} entries are not what they were",
-                                     result.findings.size(), matches.size());
+                                     grouped(result.findings.size()), grouped(matches.size()));
+  if (unknown > 0) {
+    result.summary += fmt::format("; file= of {} not checked without --map", grouped(unknown));
+  }
   finish(std::move(result));
 }
 
@@ -203,12 +232,13 @@ void Checker::extra() {
     return;
   }
   std::unordered_set<std::string> allowed(options_.allow.begin(), options_.allow.end());
-  size_t known = 0;
   if (options_.before != nullptr) {
     for (const Function& one : options_.before->functions()) {
       if (is_placed(one.start)) allowed.insert(one.name);
     }
   }
+  const bool is_source_known = options_.before != nullptr || !index_.input_sections().empty();
+  size_t known = 0, own = 0;
   for (uint32_t i = 0; i < index_.functions().size(); ++i) {
     const Function& one = index_.functions()[i];
     if (!is_placed(one.start) || one.kind == FunctionKind::veneer || wanted_.contains(i)) continue;
@@ -220,19 +250,41 @@ void Checker::extra() {
       ++known;
       continue;
     }
-    result.findings.push_back({CheckStatus::failed,
-                               fmt::format("{} ({} bytes) is in {} and not on the list", name(i),
-                                           one.size, region_->name),
+    const std::string text = fmt::format("{} ({}) is in {} and not on the list", name(i),
+                                         counted(one.size, "byte"), region_->name);
+    const std::string section = options_.before == nullptr ? own_section(i) : "";
+    if (!section.empty()) {
+      ++own;
+      others_.insert(i);
+      result.findings.push_back(
+          {CheckStatus::passed,
+           fmt::format("{}: its source put it there, in section {}", text, printable(section, 60)),
+           one.name, one.start, share(i)});
+      continue;
+    }
+    if (!is_source_known) others_.insert(i);
+    result.findings.push_back({is_source_known ? CheckStatus::failed : CheckStatus::warned, text,
                                one.name, one.start, share(i)});
   }
-  result.summary = result.findings.empty()
-                       ? "nothing stands there that was not asked for"
-                       : fmt::format(
-                             "{} functions that nobody asked for (list them, or give "
-                             "--allow NAME or --before ELF)",
-                             result.findings.size());
-  if (known > 0) result.summary += fmt::format("; {} allowed or there before", known);
+  const size_t unasked = result.findings.size() - own;
+  result.summary =
+      unasked == 0
+          ? "nothing stands there that was not asked for"
+          : fmt::format("{} that the list does not ask for ({})", counted(unasked, "function"),
+                        is_source_known
+                            ? "list them, or give --allow NAME, or the program without "
+                              "the list as --before ELF"
+                            : "--before ELF, the program without the list, or --map FILE "
+                              "would say whether they stood there anyway");
+  if (own > 0) result.summary += fmt::format("; {} put there by the source", grouped(own));
+  if (known > 0) result.summary += fmt::format("; {} allowed or there before", grouped(known));
   finish(std::move(result));
+}
+
+std::string Checker::own_section(uint32_t function) const {
+  const profile::InputSection* input = index_.input_section_at(index_.functions()[function].start);
+  if (input == nullptr || input->name == ".text" || input->name.rfind(".text.", 0) == 0) return {};
+  return input->name;
 }
 
 void Checker::overlaps() {
@@ -244,8 +296,8 @@ void Checker::overlaps() {
         {CheckStatus::failed,
          fmt::format("sections {} and {} {} {} bytes from 0x{:08X}", printable(one.first, 60),
                      printable(one.second, 60),
-                     one.is_stored ? "are stored on the same" : "stand on the same", one.bytes,
-                     one.start),
+                     one.is_stored ? "are stored on the same" : "stand on the same",
+                     grouped(one.bytes), one.start),
          one.first, one.start});
   }
   for (const std::string& one : report.problems) {
@@ -256,7 +308,7 @@ void Checker::overlaps() {
   }
   result.summary = result.findings.empty()
                        ? "no two sections share addresses, where they run or are stored"
-                       : fmt::format("{} findings", result.findings.size());
+                       : counted(result.findings.size(), "finding");
   finish(std::move(result));
 }
 
@@ -325,8 +377,10 @@ Failure Checker::boot() {
   result.summary =
       report.sections.empty()
           ? "no code is copied"
-          : fmt::format("{} of {} copies of code found; {} functions run before, from {} on", found,
-                        report.sections.size(), before, name(report.entry));
+          : fmt::format("{} of {} copies of code found; {} before, from {} on", found,
+                        report.sections.size(),
+                        before == 1 ? "1 function runs" : grouped(before) + " functions run",
+                        name(report.entry));
   finish(std::move(result));
   return {};
 }

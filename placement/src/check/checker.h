@@ -10,7 +10,7 @@
 
 namespace millrace::placement {
 
-constexpr size_t kMaxFindings = 200;  // of a kind that a program may have any number of
+constexpr size_t kMaxFindings = 10'000;  // of a kind that a program may have any number of
 
 class Checker {
  public:
@@ -42,6 +42,11 @@ class Checker {
   bool is_hot(uint32_t function) const { return share(function) >= options_.hot_share; }
   void finish(CheckResult result);
   uint64_t bytes_in_region(const ElfIndex& index) const;
+  uint64_t bytes_of_others() const;
+  std::string why_not_taken(uint32_t function) const;  // half a sentence, or empty
+  // The name of the input section by which a source asks for fast memory; empty: it is none, or
+  // there is no map.
+  std::string own_section(uint32_t function) const;
 
   ElfIndex& index_;
   const profile::Target& target_;
@@ -51,6 +56,7 @@ class Checker {
   profile::CallGraph graph_;
   std::unordered_map<uint32_t, double> shares_;
   std::set<uint32_t> wanted_;  // functions that the list means
+  std::set<uint32_t> others_;  // functions there that something else than the list brought
 };
 
 }  // namespace millrace::placement

@@ -10,9 +10,11 @@
 namespace millrace::placement {
 
 using profile::CallEdge;
+using profile::counted;
 using profile::EdgeKind;
 using profile::Function;
 using profile::FunctionKind;
+using profile::grouped;
 using profile::kNone;
 using profile::printable;
 
@@ -22,6 +24,24 @@ uint64_t Checker::bytes_in_region(const ElfIndex& index) const {
   for (const profile::Section& section : index.sections()) {
     if (!is_placed(section.address) || section.is_thread_local) continue;
     if (!region_->is_data || section.is_code) out += section.size;
+  }
+  return out;
+}
+
+// With the alignment behind each.
+uint64_t Checker::bytes_of_others() const {
+  constexpr uint64_t kMostAlignment = 32;
+  uint64_t out = 0, at = 0;  // functions may stand in each other
+  for (const uint32_t i : others_) {
+    const Function& one = index_.functions()[i];
+    uint64_t end = uint64_t{one.start} + one.size;
+    if (i + 1 < index_.functions().size()) {
+      const uint64_t next = index_.functions()[i + 1].start;
+      if (next > end && next - end < kMostAlignment) end = next;
+    }
+    const uint64_t start = std::max<uint64_t>(at, one.start);
+    if (end > start) out += end - start;
+    at = std::max(at, end);
   }
   return out;
 }
@@ -54,11 +74,17 @@ void Checker::budget() {
   use.data = std::min(use.data, use.bytes - use.functions - use.veneers);
   use.padding = use.bytes - use.functions - use.veneers - use.data;
   if (options_.before != nullptr) use.before = bytes_in_region(*options_.before);
-  const uint64_t allowed = options_.budget + use.before;
+  use.others = std::min(bytes_of_others(), use.bytes);
+  const uint64_t not_counted = use.before + use.others;
+  const uint64_t allowed = options_.budget + not_counted;
   result.summary = fmt::format(
       "{} bytes in {}: {} of functions, {} of veneers, {} of data, {} of "
       "alignment and pools",
-      use.bytes, use.region, use.functions, use.veneers, use.data, use.padding);
+      grouped(use.bytes), use.region, grouped(use.functions), grouped(use.veneers),
+      grouped(use.data), grouped(use.padding));
+  if (use.others > 0) {
+    result.summary += fmt::format("; {} are not of the list and not counted", grouped(use.others));
+  }
   if (options_.budget == 0) {
     result.status = CheckStatus::skipped;
     result.summary += "; no budget was given";
@@ -68,9 +94,13 @@ void Checker::budget() {
   if (use.bytes > allowed) {
     result.findings.push_back(
         {CheckStatus::failed,
-         fmt::format("{} bytes stand in {}, {} more than the budget of {}{}", use.bytes, use.region,
-                     use.bytes - allowed, options_.budget,
-                     use.before > 0 ? fmt::format(" and the {} of before", use.before) : ""),
+         fmt::format("{} bytes stand in {}, {} more than the budget of {}{} (take entries off the "
+                     "list)",
+                     grouped(use.bytes), use.region, grouped(use.bytes - allowed),
+                     grouped(options_.budget),
+                     not_counted > 0 ? fmt::format(" and the {} that stand there without the list",
+                                                   grouped(not_counted))
+                                     : ""),
          "", 0});
   }
   finish(std::move(result));
@@ -109,7 +139,7 @@ void Checker::veneers() {
     result.findings.push_back({is_warm ? CheckStatus::warned : CheckStatus::passed, text, one.name,
                                one.start, std::max(use.share, is_warm ? share(use.to) : 0)});
   }
-  result.summary = uses.empty() ? "none" : fmt::format("{} veneers", uses.size());
+  result.summary = uses.empty() ? "none" : counted(uses.size(), "veneer");
   if (options_.profile != nullptr && !uses.empty()) {
     result.summary += fmt::format(", {} of them between hot functions", hot);
   } else if (!uses.empty()) {
@@ -159,8 +189,8 @@ void Checker::calls_out() {
   }
   result.summary = callees.empty()
                        ? fmt::format("code in {} calls nothing outside fast memory", region_->name)
-                       : fmt::format("code in {} calls {} functions in slow memory", region_->name,
-                                     callees.size());
+                       : fmt::format("code in {} calls {} in slow memory", region_->name,
+                                     counted(callees.size(), "function"));
   if (options_.profile != nullptr && !callees.empty()) {
     result.summary += fmt::format(", {} of them hot", hot);
   }
@@ -198,10 +228,10 @@ void Checker::constants() {
                                            place_of(address), printable(section, 60)),
                                index_.functions()[function].name, address, share(function)});
   }
-  result.summary =
-      functions == 0
-          ? "functions of the list use no constants in slow memory"
-          : fmt::format("{} functions of the list use constants in slow memory", functions);
+  result.summary = functions == 0
+                       ? "functions of the list use no constants in slow memory"
+                       : fmt::format("{} of the list use{} constants in slow memory",
+                                     counted(functions, "function"), functions == 1 ? "s" : "");
   finish(std::move(result));
 }
 

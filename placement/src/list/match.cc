@@ -9,6 +9,7 @@
 #include <unordered_map>
 
 #include "millrace/placement/list.h"
+#include "millrace/profile/similar_names.h"
 
 namespace millrace::placement {
 namespace {
@@ -26,27 +27,6 @@ constexpr size_t kMaxMissingCompared = 200;
 std::string base_of_path(const std::string& path) {
   const size_t slash = path.find_last_of("/\\");
   return slash == std::string::npos ? path : path.substr(slash + 1);
-}
-
-// Edits from a to b, or limit + 1 if there are more.
-size_t distance(std::string_view a, std::string_view b, size_t limit) {
-  if (a.size() > b.size()) std::swap(a, b);
-  if (b.size() - a.size() > limit) return limit + 1;
-  std::vector<size_t> row(a.size() + 1);
-  for (size_t i = 0; i <= a.size(); ++i) row[i] = i;
-  for (size_t k = 1; k <= b.size(); ++k) {
-    size_t diagonal = row[0];
-    row[0] = k;
-    size_t least = row[0];
-    for (size_t i = 1; i <= a.size(); ++i) {
-      const size_t changed = diagonal + (a[i - 1] == b[k - 1] ? 0 : 1);
-      diagonal = row[i];
-      row[i] = std::min({changed, row[i] + 1, row[i - 1] + 1});
-      least = std::min(least, row[i]);
-    }
-    if (least > limit) return limit + 1;
-  }
-  return row[a.size()];
 }
 
 class Matcher {
@@ -104,13 +84,14 @@ class Matcher {
       }
     }
     const auto is_elsewhere = [&](uint32_t i) {
-      return !entry.file.empty() && !in_file(entry.file, index_.functions()[i]);
+      return !entry.file.empty() && in_file(entry.file, index_.functions()[i]) == Where::elsewhere;
     };
     const bool any = !named.empty() || !clones.empty();
     std::set<std::string> files;
     for (const std::vector<uint32_t>* list : {&named, &clones}) {
       for (const uint32_t i : *list) {
         if (is_elsewhere(i)) continue;
+        out.is_file_unknown = out.is_file_unknown || is_unknown(entry.file, i);
         out.functions.push_back(i);
         if (index_.functions()[i].is_local) files.insert(index_.functions()[i].file);
       }
@@ -133,21 +114,41 @@ class Matcher {
     return out;
   }
 
-  bool in_file(const std::string& wanted, const Function& function) const {
-    if (names_file(wanted, function.file, function.library)) return true;
-    const profile::InputSection* input = input_at(function.start);
-    return input != nullptr && (names_file(wanted, input->object, input->library) ||
-                                names_file(wanted, input->library, ""));
+  enum class Where : uint8_t { here, elsewhere, unknown };
+
+  static bool is_linker_file(const std::string& wanted) {
+    return wanted.find(':', 2) != std::string::npos || wanted.ends_with(".o") ||
+           wanted.ends_with(".obj") || wanted.ends_with(".a");
   }
 
-  const profile::InputSection* input_at(uint32_t address) const {
-    const auto& inputs = index_.input_sections();
-    auto it = std::upper_bound(
-        inputs.begin(), inputs.end(), address,
-        [](uint32_t a, const profile::InputSection& one) { return a < one.address; });
-    if (it == inputs.begin()) return nullptr;
-    --it;
-    return address - it->address < it->size ? &*it : nullptr;
+  // tcp.c gives tcp.o, tcp.c.o or tcp.c.obj.
+  static bool is_made_of(const std::string& object, const std::string& source) {
+    const std::string base = base_of_path(source);
+    return !is_linker_file(source) && base.rfind('.') != std::string::npos &&
+           object.substr(0, object.find('.')) == base.substr(0, base.find('.')) &&
+           (object.rfind(base + '.', 0) == 0 || object.find('.') == object.rfind('.'));
+  }
+
+  Where in_file(const std::string& wanted, const std::string& file, const std::string& library,
+                uint32_t address) const {
+    if (names_file(wanted, file, library)) return Where::here;
+    const profile::InputSection* input = index_.input_section_at(address);
+    if (input == nullptr) {
+      return file.empty() || is_linker_file(wanted) ? Where::unknown : Where::elsewhere;
+    }
+    const bool is_source_unknown = file.empty() || file == input->object;
+    const bool is_here = names_file(wanted, input->object, input->library) ||
+                         names_file(wanted, input->library, "") ||
+                         (is_source_unknown && is_made_of(input->object, wanted));
+    return is_here ? Where::here : Where::elsewhere;
+  }
+
+  Where in_file(const std::string& wanted, const Function& function) const {
+    return in_file(wanted, function.file, function.library, function.start);
+  }
+
+  bool is_unknown(const std::string& wanted, uint32_t function) const {
+    return !wanted.empty() && in_file(wanted, index_.functions()[function]) == Where::unknown;
   }
 
   Match data(const Entry& entry) {
@@ -158,10 +159,11 @@ class Matcher {
     std::set<std::string> files;
     for (const uint32_t i : named) {
       const DataObject& object = index_.objects()[i];
-      const profile::InputSection* input = input_at(object.address);
-      const bool here = entry.file.empty() || names_file(entry.file, object.file, object.library) ||
-                        (input != nullptr && names_file(entry.file, input->object, input->library));
-      if (!here) continue;
+      const Where where = entry.file.empty()
+                              ? Where::here
+                              : in_file(entry.file, object.file, object.library, object.address);
+      if (where == Where::elsewhere) continue;
+      out.is_file_unknown = out.is_file_unknown || where == Where::unknown;
       out.objects.push_back(i);
       if (object.is_local) files.insert(object.file + '\n' + object.library);
     }
@@ -185,7 +187,7 @@ class Matcher {
     for (uint32_t i = 0; i < functions.size(); ++i) {
       const Function& one = functions[i];
       if (one.kind == FunctionKind::veneer) continue;
-      const profile::InputSection* input = input_at(one.start);
+      const profile::InputSection* input = index_.input_section_at(one.start);
       const std::string& library = input != nullptr ? input->library : one.library;
       const std::string object = input != nullptr ? input->object : base_of_path(one.file);
       bool is_in = is_library ? names_file(entry.name, library, "")
@@ -194,6 +196,7 @@ class Matcher {
       if (is_in) out.functions.push_back(i);
     }
     out.state = out.functions.empty() ? MatchState::missing : MatchState::found;
+    out.is_file_unknown = out.functions.empty() && index_.input_sections().empty();
     return out;
   }
 
@@ -201,7 +204,7 @@ class Matcher {
     read_inlined();
     const std::string wanted = profile::readable_name(base_name_of_clone(entry.name));
     const auto holders = inlined_.find(wanted);
-    const std::string bare = wanted.substr(0, wanted.find('('));
+    const std::string bare = profile::without_parameters(wanted);
     const auto by_bare = holders != inlined_.end() ? holders : inlined_.find(bare);
     if (by_bare != inlined_.end()) {
       out->state = MatchState::inlined;
@@ -232,11 +235,11 @@ class Matcher {
   template <class Map>
   void nearest(const std::string& name, const Map& names, Match* out) {
     if (++missing_ > kMaxMissingCompared || name.size() > kMaxCompared) return;
-    const size_t limit = std::clamp<size_t>(name.size() / 4, 1, 8);
+    const size_t limit = profile::edits_of_a_typo(name.size());
     std::vector<std::pair<size_t, std::string>> close;
     for (const auto& [other, numbers] : names) {
       if (other.size() > kMaxCompared) continue;
-      const size_t edits = distance(name, other, limit);
+      const size_t edits = profile::edit_distance(name, other, limit);
       if (edits <= limit) close.emplace_back(edits, other);
     }
     std::sort(close.begin(), close.end());
@@ -311,6 +314,8 @@ std::string match_sentence(const Entry& entry, const Match& match, const ElfInde
       return fmt::format("{}: inlined everywhere; its code is in {} (list that)", name,
                          joined(match.inlined_in, 3));
     case MatchState::missing:
+      if (match.is_file_unknown)
+        return name + ": what is in it only the map file says (give --map)";
       if (match.nearest.empty()) return name + ": not in the program";
       return fmt::format("{}: not in the program; there is {}", name, joined(match.nearest, 3));
     case MatchState::by_clone:

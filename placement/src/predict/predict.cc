@@ -19,6 +19,7 @@
 #include <set>
 #include <unordered_map>
 
+#include "millrace/profile/similar_names.h"
 #include "predict/layout.h"
 #include "predict/recording.h"
 
@@ -212,11 +213,7 @@ Failure predict(ElfIndex* index, const profile::Target& target, std::span<const 
   uint32_t event = kNone;
   if (!options.event.empty()) {
     const uint32_t function = index->function_named(options.event);
-    if (function == kNone) {
-      return Error{Error::Kind::usage,
-                   fmt::format("--event: {} has no function {}", printable(index->path()),
-                               printable(options.event))};
-    }
+    if (function == kNone) return profile::no_such_function("--event", *index, options.event);
     event = index->functions()[function].start;
   }
   const profile::TraceReader header(trace);

@@ -13,6 +13,7 @@
 #include <deque>
 
 #include "code/copy_site.h"
+#include "millrace/profile/similar_names.h"
 
 namespace millrace::profile {
 namespace {
@@ -73,8 +74,7 @@ class Analysis {
   uint32_t handler() const { return index_.functions()[out_.entry].start | 1; }
 
   Failure no_function(const char* option, const std::string& name) const {
-    return Error{Error::Kind::usage, fmt::format("{}: {} has no function {}", option,
-                                                 printable(index_.path()), printable(name))};
+    return no_such_function(option, index_, name);
   }
 
   uint32_t function_starting_at(uint32_t address) const {

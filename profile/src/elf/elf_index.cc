@@ -157,21 +157,14 @@ void ElfIndex::Impl::describe_functions() {
 }
 
 void ElfIndex::Impl::apply_map() {
-  const auto find = [this](uint32_t address) -> const InputSection* {
-    auto it = std::upper_bound(map.inputs.begin(), map.inputs.end(), address,
-                               [](uint32_t a, const InputSection& one) { return a < one.address; });
-    if (it == map.inputs.begin()) return nullptr;
-    --it;
-    return address - it->address < it->size ? &*it : nullptr;
-  };
   for (Function& function : symbols.functions) {
-    const InputSection* input = find(function.start);
+    const InputSection* input = map.input_at(function.start);
     if (input == nullptr) continue;
     function.library = input->library;
     if (function.file.empty()) function.file = input->object;
   }
   for (DataObject& object : symbols.objects) {
-    const InputSection* input = find(object.address);
+    const InputSection* input = map.input_at(object.address);
     if (input == nullptr) continue;
     object.library = input->library;
     if (object.file.empty()) object.file = input->object;
@@ -271,6 +264,9 @@ const std::vector<std::string>& ElfIndex::files() const { return impl_->lines.fi
 const std::vector<std::string>& ElfIndex::names() const { return impl_->names; }
 const std::vector<MapRegion>& ElfIndex::map_regions() const { return impl_->map.regions; }
 const std::vector<InputSection>& ElfIndex::input_sections() const { return impl_->map.inputs; }
+const InputSection* ElfIndex::input_section_at(uint32_t address) const {
+  return impl_->map.input_at(address);
+}
 bool ElfIndex::has_symbols() const { return impl_->symbols.is_present; }
 uint32_t ElfIndex::entry() const { return impl_->file.entry(); }
 bool ElfIndex::has_mapping_symbols() const { return !impl_->symbols.mapping.empty(); }
@@ -321,7 +317,7 @@ uint32_t ElfIndex::function_named(const std::string& name) const {
       for (const std::string& alias : all[i].aliases) by_name.emplace(alias, i);
       const std::string readable = readable_name(all[i].name);
       by_name.emplace(readable, i);
-      by_name.emplace(readable.substr(0, readable.find('(')), i);
+      by_name.emplace(without_parameters(readable), i);
     }
   }
   const auto it = by_name.find(name);

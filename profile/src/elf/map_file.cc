@@ -159,6 +159,14 @@ class Parser {
 
 }  // namespace
 
+const InputSection* MapFile::input_at(uint32_t address) const {
+  auto it = std::upper_bound(inputs.begin(), inputs.end(), address,
+                             [](uint32_t a, const InputSection& one) { return a < one.address; });
+  if (it == inputs.begin()) return nullptr;
+  --it;
+  return address - it->address < it->size ? &*it : nullptr;
+}
+
 std::string parse_map(std::string_view text, const std::vector<Section>& sections, MapFile* out) {
   return Parser(sections, out).parse(text);
 }

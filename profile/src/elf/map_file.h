@@ -13,7 +13,8 @@ namespace millrace::profile {
 
 struct MapFile {
   std::vector<MapRegion> regions;
-  std::vector<InputSection> inputs;  // sorted by address
+  std::vector<InputSection> inputs;                      // sorted by address
+  const InputSection* input_at(uint32_t address) const;  // null: none
 };
 
 inline constexpr size_t kMaxMapBytes = size_t{256} << 20;

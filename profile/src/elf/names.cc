@@ -29,6 +29,23 @@ std::string readable_name(const std::string& symbol) {
   return out.size() > kMaxReadableBytes ? symbol : out;
 }
 
+std::string without_parameters(const std::string& readable) {
+  constexpr std::string_view kAnonymous = "(anonymous namespace)", kCall = "operator()";
+  size_t at = 0;
+  for (;;) {
+    at = readable.find('(', at);
+    if (at == std::string::npos) return readable;
+    if (readable.compare(at, kAnonymous.size(), kAnonymous) == 0) {
+      at += kAnonymous.size();
+    } else if (at + 2 >= kCall.size() &&
+               readable.compare(at + 2 - kCall.size(), kCall.size(), kCall) == 0) {
+      at += 2;
+    } else {
+      return readable.substr(0, at);
+    }
+  }
+}
+
 std::string base_name_of_clone(const std::string& symbol) {
   std::string out = symbol;
   for (;;) {

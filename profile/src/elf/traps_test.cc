@@ -6,6 +6,7 @@
 #include <set>
 
 #include "millrace/profile/elf_index.h"
+#include "millrace/profile/similar_names.h"
 #include "testing/toolchain.h"
 
 namespace millrace::profile {
@@ -228,6 +229,32 @@ TEST(Traps, SuffixesOfClonesAreCutAndOthersAreNot) {
   EXPECT_EQ(base_name_of_clone("f.lto_priv.12"), "f");
   EXPECT_EQ(base_name_of_clone("z_impl.x"), "z_impl.x");
   EXPECT_EQ(base_name_of_clone(".hidden"), ".hidden");
+}
+
+TEST(Traps, ParametersAreCutAndAnonymousNamespacesAreNone) {
+  EXPECT_EQ(without_parameters("a::(anonymous namespace)::f(int, void (*)(int))"),
+            "a::(anonymous namespace)::f");
+  EXPECT_EQ(without_parameters("a::S::operator()(int) const"), "a::S::operator()");
+  EXPECT_EQ(without_parameters("memcpy"), "memcpy");
+}
+
+TEST(Traps, NamesThatAreNotThereAreToldWithThoseLikeThem) {
+  Toolchain t;
+  t.write("main.cc",
+          "namespace { __attribute__((noinline, used)) int load_hot(int x) { return x * 3; } }\n"
+          "int main() { return load_hot(4); }\n");
+  t.compile("main.cc");
+  t.link("main.o", "");
+  ElfIndex index = t.index();
+  EXPECT_NE(index.function_named("(anonymous namespace)::load_hot"), kNone);
+  const std::vector<std::string> expected = {"(anonymous namespace)::load_hot"};
+  EXPECT_EQ(similar_functions(index, "load_hot"), expected);                // a part
+  EXPECT_EQ(similar_functions(index, "mian"), std::vector<std::string>());  // two edits of four
+  EXPECT_EQ(similar_functions(index, "mai"), std::vector<std::string>{"main"});
+  const Error error = no_such_function("--event", index, "load_hot");
+  EXPECT_NE(error.message.find("has no function load_hot (there is (anonymous namespace)::load_"),
+            std::string::npos);
+  EXPECT_NE(no_such_function("--event", index, "xyzzy").message.find("nm -C"), std::string::npos);
 }
 
 TEST(Traps, VeneersAreNamedAsSuchAndStandInTheCallersSection) {

@@ -151,7 +151,9 @@ Result<std::unique_ptr<ByteSource>> open_usbmon(const LiveOptions& options) {
                                  path)};
       }
       return Error{ErrorCode::not_found,
-                   fmt::format("open {}: usbmon is not loaded (run: sudo modprobe usbmon)", path)};
+                   fmt::format("open {0}: usbmon is not loaded (run: sudo modprobe usbmon; then as "
+                               "root, or sudo setfacl -m u:$USER:r {0})",
+                               path)};
     case EACCES:
     case EPERM:
       return Error{

@@ -50,8 +50,8 @@ struct ReadStats {
 };
 
 struct CpuShare {
-  double read = 0;    // CPU time of the reading thread / duration, 0..1
-  double verify = 0;  // CPU time of the verifying thread / duration; 0 where one thread does both
+  double read = 0;    // CPU time of reading / duration
+  double verify = 0;  // the same of verifying, timed on one block in 16
   double total_ns_per_byte = 0;
 };
 

@@ -2,6 +2,7 @@
 // Text from outside (a device's strings, names on disk, the command line) made safe to show.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 namespace millrace::host {
@@ -9,5 +10,8 @@ namespace millrace::host {
 // One line that is safe on a terminal: of control characters (line ends too), of marks that turn
 // the direction of writing and of what is no UTF-8, each byte becomes `?`.
 std::string printable(const std::string& text);
+
+// 1048576 -> "1,048,576".
+std::string grouped(uint64_t number);
 
 }  // namespace millrace::host

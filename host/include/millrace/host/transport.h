@@ -61,6 +61,9 @@ class Transport {
   // Waits until at least one byte is there or `deadline_ns` (of clock()) has passed, then takes
   // what is there, at most into.size(). A deadline in the past polls.
   virtual IoResult read(std::span<uint8_t> into, int64_t deadline_ns) = 0;
+  // From any thread. While false, a read() waits for nothing, and one that waits ends soon. True
+  // at first. Where a system has no way to end a read, it lasts until its deadline.
+  virtual void let_reads_wait(bool may_wait) { (void)may_wait; }
   // Writes all of `from`, or as much as goes before the deadline. Does not drain.
   virtual IoResult write(std::span<const uint8_t> from, int64_t deadline_ns) = 0;
   virtual Clock& clock() = 0;

@@ -46,7 +46,8 @@ namespace {
 constexpr size_t kBatch = 64;
 constexpr size_t kControl = 256;  // time stamp, overflow count
 constexpr int kAskMs = 300;
-constexpr size_t kSpare = 64;  // a reply that is longer than the request is noticed
+constexpr int64_t kAskedNs = 50'000'000;  // between two looks at keep_going()
+constexpr size_t kSpare = 64;             // a reply that is longer than the request is noticed
 
 struct Address {
   sockaddr_storage storage{};
@@ -386,37 +387,51 @@ class SocketPort final : public DatagramPort {
                              where(), options_.bytes, mtu, info_.mtu - headers)};
   }
 
-  // Up to three requests before anything is measured.
-  Status probe() {
-    std::vector<uint8_t> request(options_.bytes);
-    const uint32_t session = static_cast<uint32_t>(pacing_clock().now_ns()) | 1;
+  // One request of `bytes` before anything is measured; true: it came back in a third of the time.
+  bool is_echoed(uint32_t session, uint32_t number, size_t bytes) {
+    std::vector<uint8_t> request(bytes);
+    encode_payload({session, number, 0, 0}, request);
+    const std::span<const uint8_t> one(request);
+    send({&one, 1});
+    const int64_t until = pacing_clock().now_ns() + int64_t{options_.probe_ms} * 1'000'000 / 3;
     bool is_answered = false;
-    for (uint32_t i = 0; i < 3; ++i) {
-      encode_payload({session, i, 0, 0}, request);
-      const std::span<const uint8_t> one(request);
-      send({&one, 1});
-      const int64_t until = pacing_clock().now_ns() + int64_t{options_.probe_ms} * 1'000'000 / 3;
-      while (!is_answered && !trouble() && pacing_clock().now_ns() < until) {
-        receive(until, [&](const Arrival& arrival) {
-          Payload payload;
-          const PayloadStatus status = decode_payload(arrival.bytes, session, &payload);
-          is_answered = is_answered || status == PayloadStatus::good;
-        });
-      }
-      if (const std::optional<Error> error = trouble()) return *error;
-      has_answered_ = is_answered;
-      if (is_answered) return Status();
+    while (!is_answered && !trouble() && options_.keep_going() && pacing_clock().now_ns() < until) {
+      const int64_t slice = std::min(until, pacing_clock().now_ns() + kAskedNs);
+      receive(slice, [&](const Arrival& arrival) {
+        Payload payload;
+        const PayloadStatus status = decode_payload(arrival.bytes, session, &payload);
+        is_answered =
+            is_answered || (status == PayloadStatus::good && arrival.bytes.size() == bytes);
+      });
     }
-    return Error{
-        ErrorCode::not_found,
-        is_nobody(numeric_)
-            ? fmt::format("{}: nobody answers ARP (is the device on, the address its "
-                          "own?)",
-                          where())
-            : fmt::format("{}: no echo within {} ms{} (does it answer pings? is a firewall "
-                          "in between?)",
-                          where(), options_.probe_ms,
-                          info_.description.empty() ? "" : "; it is " + info_.description)};
+    return is_answered;
+  }
+
+  Status probe() {
+    constexpr uint32_t kTimes = 3;
+    const uint32_t session = static_cast<uint32_t>(pacing_clock().now_ns()) | 1;
+    for (uint32_t i = 0; i < kTimes && !has_answered_ && options_.keep_going(); ++i) {
+      has_answered_ = is_echoed(session, i, options_.bytes);
+      if (const std::optional<Error> error = trouble()) return *error;
+    }
+    if (has_answered_) return Status();
+    if (!options_.keep_going()) return Error{ErrorCode::interrupted, where() + ": interrupted"};
+    if (is_nobody(numeric_)) {
+      return Error{
+          ErrorCode::not_found,
+          fmt::format("{}: nobody answers ARP (is the device on, the address its own?)", where())};
+    }
+    if (options_.bytes > kLeastPayload && is_echoed(session, kTimes, kLeastPayload)) {
+      return Error{ErrorCode::not_found,
+                   fmt::format("{}: no echo of {} bytes within {} ms, but of {} (a smaller MTU on "
+                               "the way, or a smaller buffer in the device: try a smaller --size)",
+                               where(), options_.bytes, options_.probe_ms, kLeastPayload)};
+    }
+    return Error{ErrorCode::not_found,
+                 fmt::format("{}: no echo within {} ms{} (does it answer pings? is a firewall in "
+                             "between?)",
+                             where(), options_.probe_ms,
+                             info_.description.empty() ? "" : "; it is " + info_.description)};
   }
 
   void read_errors() {

@@ -65,6 +65,14 @@ void FakeEchoPort::request(std::span<const uint8_t> bytes) {
   under_way_.emplace(arrival, std::move(reply));
 }
 
+HostDrops FakeEchoPort::host_drops() {
+  HostDrops seen = drops_;
+  const bool is_gone = fake_.dies_at_ns != 0 && now_ >= fake_.dies_at_ns;
+  seen.interface_rx = is_gone ? 0 : seen.interface_rx + fake_.earlier_drops;
+  seen.interface_tx = is_gone ? 0 : seen.interface_tx + fake_.earlier_drops;
+  return seen;
+}
+
 size_t FakeEchoPort::receive(int64_t deadline_ns, const std::function<void(const Arrival&)>& take) {
   if (fake_.stall_every_ns != 0 && now_ >= next_stall_ns_) {
     now_ += fake_.stall_ns;

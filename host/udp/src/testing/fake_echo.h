@@ -26,7 +26,8 @@ struct FakeEcho {
   int64_t send_ns = 0;  // that a datagram costs the caller
   uint64_t refuse_every = 0, overflow_every = 0, interface_drop_every = 0;
   int64_t stall_ns = 0, stall_every_ns = 0;  // the caller sleeps so long
-  int64_t dies_at_ns = 0;
+  uint64_t earlier_drops = 0;                // that the interface had counted before
+  int64_t dies_at_ns = 0;                    // and the interface with it
   bool has_counters = false;
 };
 
@@ -38,7 +39,7 @@ class FakeEchoPort final : public DatagramPort, private host::Clock {
   size_t send(std::span<const std::span<const uint8_t>> datagrams) override;
   size_t receive(int64_t deadline_ns, const std::function<void(const Arrival&)>& take) override;
   std::optional<host::Error> trouble() override;
-  HostDrops host_drops() override { return drops_; }
+  HostDrops host_drops() override;
   PingCount ping(uint32_t count) override { return {count, count, {}}; }
   std::vector<uint8_t> ask(uint16_t port, std::span<const uint8_t> request,
                            int64_t patience_ns) override;

@@ -98,8 +98,8 @@ class LinkPeer {
   // `size` bytes of output() were taken.
   void sent(size_t size, uint64_t now_us);
   void poll(uint64_t now_us);
-  // poll() and output() have nothing new to do before, unless bytes come or a stream is written or
-  // consumed.
+  // poll() and output() have nothing new to do before, unless bytes come, the port has room for
+  // more of what it took in part, or a stream is written or consumed.
   // `for_ack`: also when an ACK that waits for more news is due.
   uint64_t wakeup_us(uint64_t now_us, bool for_ack = true) const;
   // The port was closed or reopened: what was half sent and half received is forgotten. A host
@@ -151,6 +151,7 @@ class LinkPeer {
   bool start_stream();
   bool control_waits(uint64_t now_us) const;
   void rescue(uint64_t now_us);
+  bool rescue_waits() const;
   StreamReceiver* receiver_of(uint8_t stream, size_t* index) const;
 
   // link_acks.cc
@@ -211,6 +212,7 @@ class LinkPeer {
   uint64_t notice_at_us_ = 0;
   uint64_t last_heard_us_ = 0;
   uint64_t keepalive_at_us_ = 0;
+  uint64_t rescue_seen_bytes_ = 0;
   uint64_t wrong_frames_seen_ = 0;
   uint64_t other_versions_seen_ = 0;
 

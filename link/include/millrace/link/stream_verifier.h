@@ -60,6 +60,9 @@ class StreamVerifier {
 
   // Takes the next received bytes, in pieces of any size; how they are cut changes no result.
   void feed(const uint8_t* data, size_t size);
+  // The same, but takes only what is what the stream is to bring next and returns how much that
+  // was; the rest is for feed(). Costs no more than a comparison, where feed() may search.
+  size_t feed_matching(const uint8_t* data, size_t size);
   // Nothing came for a while, but more may: decides what feed() leaves open until more bytes tell
   // (a forward jump that could still be stale bytes, damage at the very end of what came). Without
   // it a sender that waits for acknowledgements and a receiver that waits for bytes may stand
@@ -90,6 +93,7 @@ class StreamVerifier {
   struct Resync;
 
   // stream_verifier.cc: received bytes, the window, messages
+  void count_received(size_t size);
   size_t clean(const uint8_t* data, size_t size);
   uint64_t clean_limit() const;
   void reach_limit();

@@ -45,6 +45,7 @@ struct FastUse {
   uint64_t data = 0;     // tables and objects
   uint64_t padding = 0;  // alignment, literal pools that no symbol covers
   uint64_t before = 0;   // bytes of the program before; 0: not given
+  uint64_t others = 0;   // without it: bytes of functions that are there without the list
   uint64_t budget = 0;   // 0: none
 };
 
@@ -56,10 +57,13 @@ struct CheckReport {
 };
 
 struct CheckOptions {
-  const PlacementList* list = nullptr;        // null: nothing was asked for
-  uint64_t budget = 0;                        // of the region; 0: none
-  std::string region;                         // empty: the first fast one that is meant for code
-  ElfIndex* before = nullptr;                 // the program without the list; null: not given
+  const PlacementList* list = nullptr;  // null: nothing was asked for
+  uint64_t budget = 0;                  // of the region; 0: none
+  std::string region;                   // empty: the first fast one that is meant for code
+  // The program without the list: what stood there may stand there, and is not in the budget. Null:
+  // not given. Then what its source put there (the map says that of an input section that is no
+  // .text) is not in the budget either; nor is, without a map, what the list does not mean.
+  ElfIndex* before = nullptr;
   const profile::Profile* profile = nullptr;  // what is hot; null: not known
   std::vector<std::string> allow;             // symbols that may stand there unasked
   bool allow_missing = false;                 // entries without a function are no failure

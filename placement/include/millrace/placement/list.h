@@ -60,10 +60,15 @@ struct Match {
   std::vector<uint32_t> objects;        // indices in index.objects()
   std::vector<std::string> nearest;     // of a missing name: names of the program like it
   std::vector<std::string> inlined_in;  // of an inlined one: functions that hold it
+  // Nothing says whether file= is right: taken as if it were. `missing`: what is in an object or
+  // an archive is not known.
+  bool is_file_unknown = false;
 };
 
 // One for each entry, in order. `index` gets the names of inlined functions. Objects and libraries
-// are matched by the map file's names, without one by source files and folders.
+// are matched by the map file's names, without one by source files and folders. So a file= that
+// names an object or an archive needs the map, one that names a source needs it or debug
+// information.
 std::vector<Match> match_list(const PlacementList& list, ElfIndex* index);
 
 // "found", or a sentence about an entry that is drift: "tcp_in: inlined into tcp_input (list

@@ -132,7 +132,8 @@ class ElfIndex {
   const std::vector<std::string>& files() const;   // full paths
   const std::vector<std::string>& names() const;   // of frames, readable
   const std::vector<MapRegion>& map_regions() const;
-  const std::vector<InputSection>& input_sections() const;  // sorted by address
+  const std::vector<InputSection>& input_sections() const;       // sorted by address
+  const InputSection* input_section_at(uint32_t address) const;  // null: none, or no map
   // Every value of the symbol table that is no function and no object: linker script symbols.
   std::optional<uint32_t> symbol(const std::string& name) const;
   bool has_symbols() const;
@@ -170,6 +171,8 @@ class ElfIndex {
 
 // `Serial::begin(unsigned int)` for a mangled C++ name; others as they are.
 std::string readable_name(const std::string& symbol);
+// "a::(anonymous namespace)::f(int)" -> "a::(anonymous namespace)::f".
+std::string without_parameters(const std::string& readable);
 // Without the suffixes that compilers give to clones: `f.part.0.isra.1` -> `f`.
 std::string base_name_of_clone(const std::string& symbol);
 

@@ -26,6 +26,8 @@ using Failure = std::optional<Error>;
 
 // Text of a file or a name that goes into a sentence: control bytes as '?', at most `limit` bytes.
 std::string printable(const std::string& text, size_t limit = 200);
+std::string grouped(uint64_t number);                          // 1,048,576
+std::string counted(uint64_t count, const std::string& noun);  // "1 byte", "32,984 bytes"
 
 // Reads a regular file of 1 to `max_bytes` bytes.
 Failure read_file(const std::string& path, size_t max_bytes, std::vector<uint8_t>* out);

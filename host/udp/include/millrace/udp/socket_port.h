@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -17,10 +18,11 @@ struct SocketOptions {
   bool allow_fragments = false;
   uint32_t receive_buffer = 4 << 20;
   uint32_t probe_ms = 1000;  // how long the first echo may take; 0: not tried
+  std::function<bool()> keep_going = [] { return true; };  // asked while it is waited for
 };
 
 // Looks the target up, and sees whether it echoes at all. Errors: usage (no such name, MTU too
-// small), not_found (unreachable, nobody answers), permission.
+// small), not_found (unreachable, nobody answers), permission, interrupted.
 host::Result<std::unique_ptr<DatagramPort>> open_socket_port(const SocketOptions& options);
 
 struct TargetName {
