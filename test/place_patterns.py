@@ -12,7 +12,7 @@ TAKEN = ["f", "f.part.0", "f.constprop.1.isra.0", "hot.f", "unlikely.f.cold", "f
 # f.0 is a function within another one, as GNU C has them; hot.g is no clone of `hot`.
 LEFT = ["f2", "ff.part.0", "f.0", "g.cold", "hot.f2", "hot.f.0", "xf", "hot.g", "startup.main"]
 SCRIPT = """
-ENTRY(main)
+ENTRY(main_startup)
 SECTIONS {
   .text_first 0x60000000 : { *(.vectors) }
   .fast 0x20 : { %s . = ALIGN(4); }
@@ -22,7 +22,7 @@ SECTIONS {
 
 
 def function(section):
-    symbol = re.sub(r"^(hot|unlikely|startup)\.", "", section)
+    symbol = re.sub(r"^(hot|unlikely|startup)\.(.*)", r"\2_\1", section)
     return (f'.section ".text.{section}","ax",%progbits\n.global "{symbol}"\n'
             f'.type "{symbol}",%function\n.thumb_func\n"{symbol}": nop\n bx lr\n.size "{symbol}",4\n')
 

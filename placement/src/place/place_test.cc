@@ -213,9 +213,13 @@ TEST_F(Place, TheEndOfTheCopyMustBeInTheProgram) {
 TEST_F(Place, AFewSamplesAreNotBelieved) {
   sample("large", 300);
   add(find(index, "other")->start);
-  const Placement out = placed(1024);
+  const uint32_t size = find(index, "large")->size;
+  const Placement out = placed((size + 3) / 4 * 4);
+  EXPECT_EQ(lines(out), std::vector<std::string>{"large"});
   ASSERT_NE(candidate(out, "other"), nullptr);
   EXPECT_EQ(candidate(out, "other")->why, Why::too_little);
+  // Room that is left is free.
+  EXPECT_EQ(placed(1024).list.entries.size(), 2u);
 }
 
 TEST_F(Place, WholeFilesMoveAsOne) {
@@ -232,7 +236,10 @@ TEST_F(Place, WholeFilesMoveAsOne) {
 TEST_F(Place, BadBudgetsAndTargetsAreSentences) {
   sample("large", 10);
   EXPECT_EQ(refused(0), "a budget of 0 bytes holds nothing");
-  EXPECT_EQ(refused(2048), "a budget of 2048 bytes is more than ITCM has: 1024 bytes");
+  EXPECT_EQ(
+      refused(2048),
+      "a budget of 2048 bytes is more than ITCM has: 1024 bytes (`millrace memory` says how many "
+      "are free)");
   options.region = "OCRAM";
   EXPECT_EQ(refused(100), "target tiny has no region OCRAM (it has ITCM, DTCM, FLASH)");
   options.region.clear();

@@ -261,8 +261,10 @@ double FetchModel::stall(const std::vector<bool>& moved) const {
   return parts.relieved + (parts.as_before - parts.relieved) * parts.share;
 }
 
-double FetchModel::share_as_before(const Lines& lines) const {
+// Of the program as it is, so that no selection is worth more for leaving little behind.
+double FetchModel::share_as_before(const Lines& /*lines*/) const {
   if (!input_.is_counted) return 0;
+  const Lines lines = place(std::vector<bool>(units_.units.size()), false);
   double sum = 0;
   bool is_over = false;
   for (const Crowd& crowd : lines.in_set) {
