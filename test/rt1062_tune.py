@@ -46,6 +46,10 @@ with temporary_folder() as scratch:
     for folder in ("/dev/full", "/dev/null/x", "/proc/x"):
         fails("tune", f"board:{FIRMWARE}", "--budget", "8K", "--work", folder, expect=2,
               says="that can be made and written")
+    for folder in ("a;b", "a&b", "a$b", 'a"b', "a#b", "a?b"):
+        fails("tune", f"board:{FIRMWARE}", "--budget", "8K", "--work", work / folder, expect=2,
+              says="give a folder without it")
+        assert not (work / folder).exists()
     # One at a time in a folder, and a lock that is left behind holds nobody up.
     with open(work / ".lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)

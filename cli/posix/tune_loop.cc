@@ -20,6 +20,7 @@
 #include "cli/print.h"
 #include "cli/profile_options.h"
 #include "cli/record_target.h"
+#include "cli/values.h"
 #include "millrace/placement/place.h"
 #include "millrace/udp/step.h"
 
@@ -35,6 +36,7 @@ namespace {
 
 constexpr uint64_t kLeastBudget = 64;  // bytes that are still worth a round
 constexpr unsigned kTrims = 3;
+constexpr const char* kUnfit = ";\"$#&?\\\n";
 constexpr uint32_t kSampleIntervalNs = 10'000;  // 16,384 samples in 0.16 s of the board's time
 
 struct Program {
@@ -59,7 +61,7 @@ class Loop {
       result_.trouble = status.error();
       result_.stopped = status.error().message;
     }
-    if (result_.stopped.empty()) result_.stopped = fmt::format("after {} rounds", s_.rounds);
+    if (result_.stopped.empty()) result_.stopped = "after " + plural(s_.rounds, "round");
     return std::move(result_);
   }
 
@@ -93,6 +95,15 @@ class Loop {
     }
     // What would else be found out after minutes of building.
     Status status = check_board_machine(board_name(s_.folder, ""));
+    const std::string whole = fs::absolute(s_.work, ignored).string();
+    const size_t odd = whole.find_first_of(kUnfit);
+    if (status && odd != std::string::npos) {
+      return Error{
+          ErrorCode::usage,
+          fmt::format("--work {}: CMake, Ninja and board: names cannot carry '{}' in a path "
+                      "(give a folder without it)",
+                      printable(s_.work), printable(whole.substr(odd, 1)))};
+    }
     if (status) status = work_.open("--work", s_.work);
     return status;
   }

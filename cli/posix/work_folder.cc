@@ -34,8 +34,9 @@ Status WorkFolder::open(const std::string& option, const std::string& path) {
     return wrong(error ? error.message() + " (give a folder that can be made and written)"
                        : "is no folder (give one that can be made and written)");
   }
+  // Inherited: what this process started may outlive it and still work in the folder.
   const std::string lock = path_ + "/.lock";
-  lock_ = ::open(lock.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+  lock_ = ::open(lock.c_str(), O_RDWR | O_CREAT, 0666);
   if (lock_ < 0) {
     return wrong(std::string(std::strerror(errno)) + " (give a folder that you may write)");
   }

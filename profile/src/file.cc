@@ -61,7 +61,8 @@ Failure read_file(const std::string& path, size_t max_bytes, std::vector<uint8_t
     return Error{Error::Kind::unreadable, fmt::format("read {}: {}", shown, std::strerror(errno))};
   }
   out->resize(got);
-  if (out->empty()) return Error{Error::Kind::malformed, shown + ": the file is empty"};
+  if (out->empty())
+    return Error{Error::Kind::malformed, shown + ": the file is empty (give one that is complete)"};
   return {};
 }
 

@@ -172,8 +172,8 @@ void Checker::landed() {
     }
     entries += is_whole ? 1 : 0;
   }
-  result.summary = fmt::format("{} of {} entries, {} functions and objects with their clones",
-                               grouped(entries), grouped(matches.size()), grouped(pieces));
+  result.summary = fmt::format("{} of {} entries, {} with their clones", grouped(entries),
+                               grouped(matches.size()), counted(pieces, "symbol"));
   if (!result.findings.empty() && index_.input_sections().empty()) {
     result.summary += "; --map FILE may say why the rest did not land";
   }
