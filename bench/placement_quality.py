@@ -11,7 +11,7 @@ and measured cycles an echo. --small adds a list made from an -Os build and appl
 --spread: instead, several sets of samples of two programs at three budgets: our list beside the
 densest functions, both put through the trace by `millrace predict`, and what `place` claimed.
 --check: 32 KB only, and the spread; exit 1 if our lists from 16,384 samples are not better than the
-densest functions' on average, or one is more than 5 % worse, or if the list is worse than the densest functions, gains less than 90 % of
+densest functions' on average, or one is more than 10 % worse, or if the list is worse than the densest functions, gains less than 90 % of
 everything, or is predicted more than 10 % wrong.
 """
 import json
@@ -246,7 +246,7 @@ def main():
     ratios = spread(build, arm, (16384,))
     checks = {
         "from samples better than the densest on average": sum(ratios) / len(ratios) < 1,
-        "from samples never 5 % worse": max(ratios) <= 1.05,
+        "from samples never 10 % worse": max(ratios) <= 1.1,
         "not worse than the densest functions": ours <= densest * 1.005,
         "at least 90 % of the gain of everything": stock - ours >= 0.9 * (stock - everything),
         "predicted within 10 %": abs(predicted - ours) <= 0.1 * ours,
