@@ -192,11 +192,11 @@ def print_ratios(millrace, repeat, megabytes, folder):
 
 def print_stalls(millrace, repeat, folder):
     stall_ms = 120
-    size = ["--bytes", "40000000"]
+    size = ["--bytes", "8000000"]  # short, so that the scatter of the rate is small beside the stall
     costs = []
     for _ in range(repeat):
         clean = link_bench(millrace, folder, size)
-        run = link_bench(millrace, folder, size, stall=(20_000_000, stall_ms))
+        run = link_bench(millrace, folder, size, stall=(4_000_000, stall_ms))
         costs.append((run["seconds"] - clean["seconds"]) * 1e3)
         assert run["wrong_bytes"] == 0 and run["statistics"]["gaps"] == 0
     print(f"a stall of {stall_ms} ms, a producer that waits, n = {repeat}: costs "
@@ -259,8 +259,10 @@ def print_peers(millrace, options, size, folder):
         for seed in range(options.repeat):  # in turns
             for name, run in runs.items():
                 path, seconds, cpu, relay = run(kind, every, seed)
-                rows[name].append((size / seconds / 1e6, relay.forward / size, cpu / size * 1e9,
-                                   wrong_bytes(original, path)))
+                wrong = wrong_bytes(original, path)
+                # A transfer that failed has no rate.
+                rows[name].append((0 if wrong else size / seconds / 1e6, relay.forward / size,
+                                   cpu / size * 1e9, wrong))
                 path.unlink(missing_ok=True)
         for name in runs:
             columns = list(zip(*rows[name]))

@@ -153,8 +153,8 @@ int run(Options& options, const Invocation& invocation) {
   if (const Status sense = options.live.check(options.view.name); !sense) {
     return fail_input(sense.error(), options.view.name);
   }
-  if (const Status writable = check_outputs(options.outputs); !writable) {
-    return fail_output(writable.error());
+  for (const Status& writable : {check_outputs(options.outputs), options.live.check_save()}) {
+    if (!writable) return fail_output(writable.error());
   }
   catch_interrupt();
   const auto goes_on = [] { return !interrupted(); };

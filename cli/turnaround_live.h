@@ -23,6 +23,8 @@ class LiveRun {
   static bool is_live(const std::string& name) { return capture::is_usbmon_name(name); }
   // Options that go together, and with a bus only. Errors: usage.
   host::Status check(const std::string& name) const;
+  // Whether the capture can be kept where it should be; errors of outputs.
+  host::Status check_save() const;
   // Begins to capture and to ping. Everything that may fail has been tried before.
   host::Result<std::unique_ptr<capture::ByteSource>> open(const std::string& name);
   // Waits for the pings and closes the copy. Errors: no_space.

@@ -6,7 +6,7 @@ import time
 import e2e
 
 IMAGE = e2e.SOURCE / "build/arm/firmware/ports/rt1062/usb_link_itcm.elf"
-SIZE = 400_000
+SIZE = 160_000
 
 with e2e.temporary_folder() as name:
     folder = e2e.pathlib.Path(name)

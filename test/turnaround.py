@@ -172,6 +172,8 @@ def bad_input(folder):
     path = write(folder, "whole.pcap", whole)
     fails("turnaround", path, "--device", "1.9", expect=2, says="has no device 1.9")
     fails("turnaround", path, "--json", path, expect=2, says="would overwrite what CAPTURE reads")
+    fails("turnaround", "usbmon1", "--save", name / "absent/usb.pcapng", expect=1,
+          says="there is no such folder")
     for words in (("--device", "1"), ("--device", "1.x"), ("--out", "16"), ("--in", "0x70"),
                   ("--out", "0x82"), ("--timeout-ms", "0")):
         fails("turnaround", path, *words, expect=2, says="give" if words[0][2] != "t" else "must be")

@@ -15,6 +15,8 @@ namespace {
 
 constexpr uint32_t kFrameBytes = 1u << 20;
 constexpr uint32_t kIdleUs = 1'000;
+// More is a clock that went back by a little, which must not end every timeout at once.
+constexpr uint32_t kLongestPollUs = UINT32_MAX / 2;
 constexpr uint32_t kDropBlock = 512;
 constexpr uint32_t kDropBurst = 4096;
 
@@ -99,7 +101,8 @@ void LinkDevice::link_lost() { peer_.port_lost(); }
 
 void LinkDevice::poll() {
   const uint32_t now = port_.now_us();
-  now_us_ += now - last_now_us_;  // modulo 2^32: right across the wrap
+  const uint32_t passed = now - last_now_us_;  // modulo 2^32: right across the wrap
+  if (passed <= kLongestPollUs) now_us_ += passed;
   last_now_us_ = now;
   bool worked = receive();
   if (session_ != peer_.session()) {

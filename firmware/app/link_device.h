@@ -64,7 +64,7 @@ class LinkDevice {
   LinkDevice& operator=(const LinkDevice&) = delete;
 
   // One bounded step: what came, what is due, what the port takes; then Port::idle() if there was
-  // nothing to do. Call in a loop, at least once an hour (the clock wraps).
+  // nothing to do. Call in a loop, at least every half an hour (the clock wraps).
   void poll();
   // USB disconnected: what is half sent is forgotten, the session is not.
   void link_lost();

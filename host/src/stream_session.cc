@@ -297,6 +297,7 @@ void Session::look_for_other_readers(int64_t now_ns) {
   if (now_ns < next_look_ns_) return;
   next_look_ns_ = now_ns + kHolderLookNs;
   faults_looked_at_ = in_->faults();
+  reader_->lend();
   note_holders(transport_, &result_);
 }
 

@@ -146,7 +146,9 @@ def main():
     # The firmware saw two plugs: enumerated by the board's host, then configured by the guest.
     if image == IMAGE:
         events = re.findall(r"usb: (detached|configured)", console)
-        assert events == ["configured", "configured", "detached"] * 2, console
+        # Unplugged by the end of the guest, the board's host takes it again: if there is time.
+        plugs = ["configured", "configured", "detached"] * 2
+        assert events in (plugs, [*plugs, "configured"]), console
 
 
 try:

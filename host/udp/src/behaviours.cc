@@ -100,10 +100,12 @@ void find_host_limit(const LadderResult& result, Behaviours* out) {
                           : first->fault == HostFault::socket_overflow
                               ? "the socket's buffer overflowed"
                               : "its interface dropped replies";
-  out->push_back({BehaviourKind::host_limited,
-                  fmt::format("host-limited: {} not valid, the first at {:.0f}/s: {}",
-                              invalid == 1 ? "a step is" : fmt::format("{} steps are", invalid),
-                              first->plan.rate_per_s, why)});
+  out->push_back(
+      {BehaviourKind::host_limited,
+       fmt::format("host-limited: {} at {:.0f}/s: {}",
+                   invalid == 1 ? "a step is not valid,"
+                                : fmt::format("{} steps are not valid, the first", invalid),
+                   first->plan.rate_per_s, why)});
 }
 
 void find_tick(const LadderResult& result, Behaviours* out) {

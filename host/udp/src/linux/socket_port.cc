@@ -28,6 +28,7 @@
 #include <mutex>
 #include <vector>
 
+#include "kernel_stamps.h"
 #include "millrace/capture/pinger.h"
 #include "millrace/host/text.h"
 #include "millrace/udp/payload.h"
@@ -77,13 +78,6 @@ std::string numeric(const Address& address) {
   char text[NI_MAXHOST] = "";
   ::getnameinfo(address.get(), address.size, text, sizeof text, nullptr, 0, NI_NUMERICHOST);
   return text;
-}
-
-int64_t real_ahead_ns() {
-  timespec real{}, monotonic{};
-  ::clock_gettime(CLOCK_MONOTONIC, &monotonic);
-  ::clock_gettime(CLOCK_REALTIME, &real);
-  return (real.tv_sec - monotonic.tv_sec) * 1'000'000'000 + real.tv_nsec - monotonic.tv_nsec;
 }
 
 class SocketPort final : public DatagramPort {
@@ -463,23 +457,24 @@ class SocketPort final : public DatagramPort {
       return 0;
     }
     const int64_t now = pacing_clock().now_ns();
-    const int64_t ahead = real_ahead_ns();
+    stamps_.compare(wall_clock_ahead_ns());
     for (size_t i = 0; i < static_cast<size_t>(got); ++i) {
-      const int64_t at = read_control(&in_headers_[i].msg_hdr, ahead).value_or(now);
+      const int64_t at = read_control(&in_headers_[i].msg_hdr, now);
       const size_t size = std::min<size_t>(in_headers_[i].msg_len, slot_bytes_);
       take({at, {&in_[i * slot_bytes_], size}});
     }
     return static_cast<size_t>(got);
   }
 
-  std::optional<int64_t> read_control(msghdr* header, int64_t ahead) {
-    std::optional<int64_t> at;
+  // When the datagram came, as far as that is known, or else `now`.
+  int64_t read_control(msghdr* header, int64_t now) {
+    int64_t at = now;
     for (cmsghdr* c = CMSG_FIRSTHDR(header); c != nullptr; c = CMSG_NXTHDR(header, c)) {
       if (c->cmsg_level != SOL_SOCKET) continue;
       if (c->cmsg_type == SO_TIMESTAMPNS) {
         timespec stamp{};
         std::memcpy(&stamp, CMSG_DATA(c), sizeof stamp);
-        at = stamp.tv_sec * 1'000'000'000 + stamp.tv_nsec - ahead;
+        at = stamps_.to_monotonic(stamp.tv_sec * 1'000'000'000 + stamp.tv_nsec, now);
       } else if (c->cmsg_type == SO_RXQ_OVFL) {
         uint32_t count = 0;
         std::memcpy(&count, CMSG_DATA(c), sizeof count);
@@ -495,6 +490,7 @@ class SocketPort final : public DatagramPort {
   uint16_t port_ = 0;
   std::string numeric_;
   int fd_ = -1;
+  KernelStamps stamps_;
   PortInfo info_;
   std::vector<uint8_t> in_;
   std::array<iovec, kBatch> in_parts_{}, out_parts_{};
