@@ -412,7 +412,7 @@ void add_constraints(Command& command, const std::shared_ptr<Options>& options) 
                &options->place.pin_interrupts);
   command.text("--copy-end", "FUNCTION", "The first function that runs behind the copies to RAM",
                ValueKind::text, &options->place.boot.copy_end);
-  command.option("--min-samples", "N", "Samples that a function needs to be believed (5)",
+  command.option("--min-samples", "N", "Samples that a function needs to be believed (3)",
                  ValueKind::text,
                  number_into(&options->place.min_samples, Scale::count, 1, 1'000'000));
 }

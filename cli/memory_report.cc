@@ -38,9 +38,10 @@ std::string bank_sentence(const profile::BankUse& use) {
       use.assigned, first, use.is_from_symbol ? " (as the linker script counts)" : "",
       use.banks.count - std::min(use.assigned, use.banks.count), use.banks.regions[1]);
   if (use.needed > 0) {
-    out += fmt::format("; {} more bytes fit into {}, and {} out of it would give a bank back to {}",
-                       grouped(use.left_in_last), first, plural(use.to_win_back, "byte"),
-                       use.banks.regions[1]);
+    out += fmt::format(
+        "; {} more bytes fit into {} behind what is there, and {} out of it would give a bank back "
+        "to {}",
+        grouped(use.left_in_last), first, plural(use.to_win_back, "byte"), use.banks.regions[1]);
   }
   if (use.assigned > use.needed) {
     out += fmt::format("; {} assigned and not needed", plural(use.assigned - use.needed, "bank"));

@@ -27,7 +27,6 @@ namespace {
 
 constexpr size_t kKeyWidth = 12;
 constexpr size_t kNameWidth = 34;
-constexpr size_t kReasonWidth = 42;
 constexpr size_t kBarWidth = 50;
 constexpr size_t kCurveRows = 16;
 
@@ -71,12 +70,14 @@ std::string candidate_table(const Placement& placement, bool chosen, size_t top)
     ++rows;
     const auto busy = static_cast<double>(std::max<uint64_t>(placement.profile.busy(), 1));
     table.add({short_name(one.name, kNameWidth), grouped(one.bytes),
-               percent(placement.profile.share(one.weight)), percent(one.gain / busy),
-               cut_middle(one.reason, kReasonWidth)});
+               percent(placement.profile.share(one.weight)), percent(one.gain / busy), one.reason});
   }
   if (table.empty()) return "";
-  std::string out = '\n' + table.text();
-  if (more > 0) out += fmt::format("and {} more\n", more);
+  std::string out = '\n' + table.text(kWidth);
+  if (more > 0) {
+    out += fmt::format("and {} more (--top {} shows all, --csv FILE writes them)\n", grouped(more),
+                       rows + more);
+  }
   return out;
 }
 
@@ -115,9 +116,8 @@ std::string verdict(const Placement& placement) {
                                 placement.region, percent(placement.chosen.gain));
   if (placement.profile.unit == profile::WeightUnit::samples) {
     out += fmt::format(
-        " (95 % by the number of samples alone: {} to {}; the estimate itself may be off by more, "
-        "in "
-        "either direction: measure, or `millrace predict` with a trace)",
+        " (an estimate from samples, within {} to {} on all programs it was tried on; "
+        "`millrace predict` with a trace tells more)",
         percent(placement.gain_interval.low), percent(placement.gain_interval.high));
   }
   if (placement.rest_is_resident) {
@@ -260,7 +260,7 @@ std::vector<std::string> list_head(const Placement& placement) {
   return {
       fmt::format("millrace place: {} for {}, {} of {} bytes",
                   plural(placement.list.entries.size(), "entry"), placement.region,
-                  placement.chosen.total_bytes(), placement.budget),
+                  grouped(placement.chosen.total_bytes()), grouped(placement.budget)),
       fmt::format("from {} and {}", placement.profile.elf_path, placement.profile.samples_path)};
 }
 
@@ -277,7 +277,7 @@ std::string drift_report(const PlacementList& list, const std::vector<Match>& ma
   std::string summary;
   for (size_t i = 0; i < std::size(counts); ++i) {
     if (counts[i] == 0) continue;
-    summary += fmt::format("{}{} {}", summary.empty() ? "" : ", ", counts[i],
+    summary += fmt::format("{}{} {}", summary.empty() ? "" : ", ", grouped(counts[i]),
                            name_of(static_cast<MatchState>(i)));
   }
   std::string out =
@@ -287,7 +287,10 @@ std::string drift_report(const PlacementList& list, const std::vector<Match>& ma
   for (size_t i = 0; i < std::min(top, sentences.size()); ++i) {
     out += wrap(printable(sentences[i]), kWidth, kKeyWidth) + '\n';
   }
-  if (sentences.size() > top) out += fmt::format("and {} more\n", sentences.size() - top);
+  if (sentences.size() > top) {
+    out += fmt::format("and {} more (--top {} shows all)\n", grouped(sentences.size() - top),
+                       sentences.size());
+  }
   return out;
 }
 

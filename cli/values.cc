@@ -166,7 +166,10 @@ std::string human_bytes(uint64_t bytes) {
 }
 
 std::string plural(uint64_t count, const std::string& noun) {
-  return grouped(count) + ' ' + noun + (count == 1 ? "" : "s");
+  if (count == 1) return "1 " + noun;
+  const bool is_ies = noun.size() > 1 && noun.ends_with('y') &&
+                      std::string_view("aeiou").find(noun[noun.size() - 2]) == std::string::npos;
+  return grouped(count) + ' ' + (is_ies ? noun.substr(0, noun.size() - 1) + "ies" : noun + 's');
 }
 
 }  // namespace millrace::cli

@@ -52,8 +52,8 @@ Failure read_file(const std::string& path, size_t max_bytes, std::vector<uint8_t
   const uintmax_t size = std::filesystem::file_size(path, error);
   if (!error && size > max_bytes) {
     return Error{Error::Kind::malformed,
-                 fmt::format("{}: {} MB, more than the {} that are read (cut it into parts)", shown,
-                             size >> 20, max_bytes >> 20)};
+                 fmt::format("{}: {} bytes, more than the {} MB that are read (cut it into parts)",
+                             shown, size, max_bytes >> 20)};
   }
   out->resize(error ? 0 : static_cast<size_t>(size));
   const size_t got = out->empty() ? 0 : std::fread(out->data(), 1, out->size(), file.get());

@@ -99,6 +99,7 @@ class DataPlacer {
     out_.is_measured = use_.is_measured;
     out_.stall = use_.stall;
     out_.stall_elsewhere = use_.elsewhere;
+    if (Failure failure = check_boot_options(index_, options_.boot)) return failure;
     const profile::CallGraph graph = profile::CallGraph::build(index_);
     const BootClosure boot = find_boot_closure(index_, graph, options_.boot);
     boot_user_.assign(units_.units.size(), kNone);

@@ -13,6 +13,8 @@ namespace {
 using profile::printable;
 
 constexpr size_t kCommentColumn = 60;
+constexpr unsigned char kFirstTooLarge = 0xF5;  // no lead byte of UTF-8 from here on
+constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
 std::string_view next_word(std::string_view* line) {
   const size_t first = std::min(line->find_first_not_of(" \t"), line->size());
@@ -25,6 +27,33 @@ std::string_view next_word(std::string_view* line) {
 bool is_control(char c) {
   const auto byte = static_cast<unsigned char>(c);
   return (byte < ' ' && c != '\t') || byte == 0x7F;
+}
+
+// RFC 3629: no overlong forms, no surrogates, nothing above U+10FFFF.
+bool is_utf8(std::string_view text) {
+  for (size_t i = 0; i < text.size();) {
+    const auto lead = static_cast<unsigned char>(text[i]);
+    const size_t length = lead < 0x80             ? 1
+                          : lead < 0xC2           ? 0
+                          : lead < 0xE0           ? 2
+                          : lead < 0xF0           ? 3
+                          : lead < kFirstTooLarge ? 4
+                                                  : 0;
+    if (length == 0 || text.size() - i < length) return false;
+    uint32_t point = length == 1 ? lead : lead & (0x7Fu >> length);
+    for (size_t k = 1; k < length; ++k) {
+      const auto byte = static_cast<unsigned char>(text[i + k]);
+      if ((byte & 0xC0) != 0x80) return false;
+      point = point << 6 | (byte & 0x3Fu);
+    }
+    const bool is_surrogate = point >= 0xD800 && point < 0xE000;
+    if (is_surrogate || point > 0x10FFFF || (length == 3 && point < 0x800) ||
+        (length == 4 && point < 0x10000)) {
+      return false;
+    }
+    i += length;
+  }
+  return true;
 }
 
 // Up to a '#' at the beginning or behind a blank.
@@ -44,8 +73,9 @@ class Parser {
   // An empty string, or what is wrong with the line.
   std::string line(std::string_view text, uint32_t number) {
     if (text.size() > kMaxListLineBytes) {
-      return fmt::format("longer than {} bytes", kMaxListLineBytes);
+      return fmt::format("longer than {} bytes (one name a line)", kMaxListLineBytes);
     }
+    if (!is_utf8(text)) return "not UTF-8 (save the file as UTF-8)";
     if (std::any_of(text.begin(), text.end(), is_control)) {
       return "a control byte (a list is text: one name a line)";
     }
@@ -60,8 +90,10 @@ class Parser {
       problem = qualifier(word, &entry);
       if (!problem.empty()) return problem;
     }
-    if (seen_.size() == kMaxListEntries)
-      return fmt::format("more than {} entries", kMaxListEntries);
+    if (seen_.size() == kMaxListEntries) {
+      return fmt::format("more than {} entries (name whole files or archives: @object, @library)",
+                         kMaxListEntries);
+    }
     if (seen_.emplace(entry.kind, entry.name, entry.file, entry.section).second) {
       out_.entries.push_back(std::move(entry));
     }
@@ -128,6 +160,7 @@ Failure parse_list(const std::string& path, std::string_view text, PlacementList
   out->path = path;
   Parser parser(out);
   uint32_t number = 0;
+  if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
   while (!text.empty()) {
     const size_t end = std::min(text.find('\n'), text.size());
     std::string_view line = text.substr(0, end);

@@ -71,6 +71,21 @@ TEST(PlacementList, EveryFaultIsToldWithItsLine) {
   EXPECT_NE(problem_of(std::string(9000, 'a')).find("longer than 8192 bytes"), std::string::npos);
 }
 
+TEST(PlacementList, AByteOrderMarkIsSkippedAndWhatIsNoUtf8Refused) {
+  EXPECT_EQ(parsed("\xEF\xBB\xBF"
+                   "a\n")
+                .entries[0]
+                .name,
+            "a");
+  EXPECT_EQ(parsed("\xC3\xA4 # \xF0\x9F\x98\x80\n").entries[0].name, "\xC3\xA4");
+  // RFC 3629: a lone trail byte, a cut sequence, two overlong forms, a surrogate, beyond U+10FFFF.
+  for (const char* bad :
+       {"\x80", "a\xC3", "\xC0\xAF", "\xE0\x80\xAF", "\xED\xA0\x80", "\xF4\x90\x80\x80", "\xFF"}) {
+    EXPECT_EQ(problem_of(std::string("a\n") + bad + "\n"),
+              "fast.txt line 2: not UTF-8 (save the file as UTF-8)");
+  }
+}
+
 TEST(PlacementList, CommentsBlanksAndTheSameTwiceAreNoEntries) {
   EXPECT_EQ(parsed("# c\n\n \t\r\n a # c\na\r\na\tfile=x\n").entries.size(), 2u);
   EXPECT_TRUE(parsed("").entries.empty());

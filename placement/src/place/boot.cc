@@ -81,12 +81,7 @@ class Walk {
     }
     if (!options.copy_end.empty()) {
       const uint32_t end = index.function_named(options.copy_end);
-      if (end == kNone) {
-        out_.notes.push_back(fmt::format("no function {}, which was to end the start-up",
-                                         profile::printable(options.copy_end, 80)));
-      } else {
-        after_[end] = true;
-      }
+      if (end != kNone) after_[end] = true;
     }
     find_spine();
   }
@@ -274,6 +269,14 @@ std::string BootClosure::path_to(uint32_t function, const ElfIndex& index) const
     function = it->reached_from;
   }
   return out;
+}
+
+profile::Failure check_boot_options(const ElfIndex& index, const BootOptions& options) {
+  if (options.copy_end.empty() || index.function_named(options.copy_end) != kNone) return {};
+  return profile::Error{profile::Error::Kind::usage,
+                        fmt::format("--copy-end {}: no function of that name is in the program "
+                                    "(give the name as the ELF spells it)",
+                                    profile::printable(options.copy_end, 80))};
 }
 
 BootClosure find_boot_closure(const ElfIndex& index, const CallGraph& graph,

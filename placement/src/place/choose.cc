@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "millrace/placement/select.h"
 
@@ -45,6 +46,7 @@ class Chooser {
   }
 
   Choice best() const {
+    if (std::optional<Choice> all = everything()) return std::move(*all);
     std::vector<Choice> found;
     const auto consider = [&](Choice choice) { found.push_back(std::move(choice)); };
     consider(density());
@@ -72,7 +74,11 @@ class Chooser {
     Choice best = *std::min_element(
         found.begin(), found.end(),
         [](const Choice& a, const Choice& b) { return a.stall < b.stall * (1 - 1e-9); });
-    drop_idle(&best);
+    if (work_.input.is_counted) {
+      use_room(&best);
+    } else {
+      drop_idle(&best);
+    }
     return best;
   }
 
@@ -97,6 +103,19 @@ class Chooser {
   }
 
  private:
+  // If all fits there is nothing to weigh: all of it, less what a trace shows to be idle; or
+  // nothing, if nothing waits.
+  std::optional<Choice> everything() const {
+    Chosen all = pinned_;
+    for (size_t i = 0; i < all.size(); ++i) all[i] = all[i] || may_[i];
+    if (work_.total(all) > budget_) return std::nullopt;
+    Choice none = judged(pinned_, "everything fits", false);
+    Choice out = judged(std::move(all), "everything fits", false);
+    if (none.stall <= out.stall) return none;
+    if (!work_.input.is_counted) drop_idle(&out);
+    return out;
+  }
+
   void sort_by_density(const std::vector<double>& values, std::vector<uint32_t>* list) const {
     std::stable_sort(list->begin(), list->end(), [&](uint32_t a, uint32_t b) {
       return values[a] * work_.candidates[b].bytes > values[b] * work_.candidates[a].bytes;
@@ -266,6 +285,18 @@ class Chooser {
         if (k > 16) break;
       }
     }
+  }
+
+  // Samples cannot tell what will be resident as surely as a trace: room that is left costs
+  // nothing, so what has samples uses it, the most of them a byte first.
+  void use_room(Choice* best) const {
+    if (best->stall <= 0) return;  // resident, with margin
+    std::vector<double> weights(work_.candidates.size(), 0);
+    for (size_t i = 0; i < weights.size(); ++i) {
+      weights[i] = static_cast<double>(work_.candidates[i].weight);
+    }
+    fill(weights, budget_, &best->chosen);
+    best->stall = work_.stall(best->chosen);
   }
 
   const Workspace& work_;

@@ -29,6 +29,10 @@ using profile::TargetRegion;
 using profile::WeightUnit;
 
 constexpr size_t kMaxCurvePoints = 40;
+// Of a gain from samples, in shares of the busy time.
+constexpr double kShareError = 0.04, kSampleError = 4;
+constexpr double kSpan = 0.25;       // of the model's two ends' distance
+constexpr double kDoubtful = 0.5;    // of waits for lines that should be resident: data's perhaps
 constexpr double kResident = 0.005;  // of the busy weight: what may wait and count as resident
 
 uint32_t aligned(const Unit& unit) {
@@ -88,7 +92,8 @@ class Placer {
     work_.units = find_units(index_);
     work_.graph = profile::CallGraph::build(index_);
     work_.input = read_fetches(out_.profile, work_.units, index_, trace_);
-    work_.model = std::make_unique<FetchModel>(work_.units, index_, target_.cache, work_.input);
+    work_.model =
+        std::make_unique<FetchModel>(work_.units, index_, target_, work_.graph, work_.input);
     if (!trace_.empty() && target_.cache) {
       work_.sim = std::make_unique<TraceSim>(trace_, work_.units, index_, target_, work_.graph);
       if (work_.sim->visits() == 0) work_.sim.reset();
@@ -112,9 +117,11 @@ class Placer {
   }
 
   Failure constraints() {
+    Failure failure = check_boot_options(index_, options_.boot);
+    if (failure) return failure;
     out_.boot = find_boot_closure(index_, work_.graph, options_.boot);
     for (const std::string& note : out_.boot.notes) out_.notes.push_back(note);
-    Failure failure = units_named(options_.pin, "--pin", &index_, work_.units, &pinned_units_);
+    failure = units_named(options_.pin, "--pin", &index_, work_.units, &pinned_units_);
     if (!failure) {
       failure = units_named(options_.never, "--never", &index_, work_.units, &never_units_);
     }
@@ -283,10 +290,14 @@ class Placer {
     const Chosen nothing(work_.candidates.size());
     base_stall_ = work_.stall(nothing);
     Choice best = choose_best(work_, may_, pinned_, options_.budget);
-    fill_with_doubtful(&best);
-    const Choice density = choose_by_density(work_, may_, pinned_, options_.budget);
+    const Chosen doubtful = doubtful_ones();
+    fill_with(doubtful, &best);
+    Choice density = choose_by_density(work_, may_, pinned_, options_.budget);
+    fill_with(doubtful, &density);
     Chosen everything = pinned_;
-    for (size_t i = 0; i < may_.size(); ++i) everything[i] = everything[i] || may_[i];
+    for (size_t i = 0; i < may_.size(); ++i) {
+      everything[i] = everything[i] || may_[i] || doubtful[i];
+    }
     out_.method = best.method;
     out_.is_proved = best.is_proved;
     chosen_ = best.chosen;
@@ -297,42 +308,47 @@ class Placer {
     const auto busy = static_cast<double>(out_.profile.busy());
     out_.rest_is_resident =
         target_.cache.has_value() && (out_.lines_over == 0 || best.stall < busy * kResident);
-    out_.gain_interval = {out_.chosen.gain, out_.chosen.gain};
-    if (out_.profile.unit == WeightUnit::samples) {
-      out_.gain_interval = profile::wilson_interval(out_.chosen.gain * busy, busy);
-    }
+    out_.gain_interval = interval();
   }
 
-  // Room that is left is free: what has a few samples only may use it, unless all is resident.
-  void fill_with_doubtful(Choice* best) {
-    Chosen doubtful(work_.candidates.size());
-    bool any = false;
-    for (size_t i = 0; i < doubtful.size(); ++i) {
-      doubtful[i] = work_.candidates[i].why == Why::too_little;
-      any = any || doubtful[i];
-    }
-    uint64_t lines = 0, over = 0;
-    work_.model->remaining(work_.moved(best->chosen), &lines, &over);
-    if (!any || over == 0 || work_.total(best->chosen) >= options_.budget) return;
+  // Beyond the number of samples: the two ends of the model, and what the share of waiting itself
+  // may be off. docs/placement.md has how often the truth was within.
+  profile::Interval interval() const {
+    const double gain = out_.chosen.gain;
+    const auto busy = static_cast<double>(out_.profile.busy());
+    if (!work_.input.is_counted || busy <= 0) return {gain, gain};
+    const FetchModel::Stall parts = work_.model->stall_parts(work_.moved(chosen_));
+    const double span = std::abs(parts.as_before - parts.relieved) * kSpan;
+    const double error = kShareError + kSampleError / std::sqrt(busy);
+    const double doubtful = parts.doubtful * kDoubtful / busy;
+    return {std::clamp(gain - span / busy - error - doubtful, 0.0, gain),
+            std::clamp(gain + span / busy + error, gain, 1.0)};
+  }
+
+  Chosen doubtful_ones() const {
+    Chosen out(work_.candidates.size());
+    for (size_t i = 0; i < out.size(); ++i) out[i] = work_.candidates[i].why == Why::too_little;
+    return out;
+  }
+
+  // Room that is left is free: what has a few samples only may use it.
+  void fill_with(const Chosen& doubtful, Choice* best) const {
+    const bool any = std::find(doubtful.begin(), doubtful.end(), true) != doubtful.end();
+    if (!any || best->stall <= 0 || work_.total(best->chosen) >= options_.budget) return;
     Choice more = choose_best(work_, doubtful, best->chosen, options_.budget);
-    if (more.stall < best->stall) {
-      best->chosen = std::move(more.chosen);
-      best->stall = more.stall;
-    }
+    best->chosen = std::move(more.chosen);
+    best->stall = more.stall;
   }
 
   void explain() {
     const std::vector<double> alone = work_.marginal(pinned_);
     const std::vector<double> more = work_.marginal(chosen_);
     const auto busy = static_cast<double>(out_.profile.busy());
-    double least = 0;  // value a byte of the last pick
     for (uint32_t i = 0; i < work_.candidates.size(); ++i) {
       Candidate& one = work_.candidates[i];
       one.gain = chosen_[i] ? (pinned_[i] ? one.stall : alone[i]) : more[i];
       if (!chosen_[i] || pinned_[i] || one.bytes == 0) continue;
       one.why = Why::chosen;
-      const double density = one.gain / one.bytes;
-      if (least == 0 || density < least) least = density;
     }
     for (uint32_t i = 0; i < work_.candidates.size(); ++i) {
       Candidate& one = work_.candidates[i];
@@ -341,7 +357,7 @@ class Placer {
         continue;
       }
       if (one.why == Why::outweighed && one.gain <= busy * 1e-5) one.why = Why::resident;
-      one.reason = reason(one, least);
+      one.reason = reason(one);
       for (const uint32_t unit : one.units) {
         if (!work_.units.units[unit].name.empty()) {
           one.entries.push_back(entry_of(work_.units.units[unit], work_.units));
@@ -351,7 +367,18 @@ class Placer {
     order();
   }
 
-  std::string reason(const Candidate& one, double least) const {
+  // Of what was left out for its bytes: what it would add, beside what the list brings.
+  std::string room_sentence(const Candidate& one) const {
+    const auto busy = static_cast<double>(std::max<uint64_t>(out_.profile.busy(), 1));
+    const uint64_t used = out_.chosen.total_bytes();
+    const double by_list = used == 0 ? 0 : 100 * out_.chosen.gain / static_cast<double>(used);
+    const uint64_t left = out_.budget - std::min(out_.budget, used);
+    if (one.bytes <= left) return "fits, but with its veneers it would save nothing more";
+    return fmt::format("{} bytes are left; {:.2f} % more a KB, the list saves {:.2f} a KB", left,
+                       100 * one.gain / busy / one.bytes * 1024, by_list * 1024);
+  }
+
+  std::string reason(const Candidate& one) const {
     const auto weight = static_cast<double>(one.weight);
     const double waiting = weight > 0 ? 100 * std::min(1.0, one.stall / weight) : 0;
     const std::string crowd =
@@ -375,9 +402,7 @@ class Placer {
       case Why::too_large:
         return fmt::format("{} bytes are more than the budget", one.bytes);
       case Why::outweighed:
-        return least > 0 ? fmt::format("{:.2f} of the least pick a byte{}",
-                                       one.gain / one.bytes / least, crowd)
-                         : "does not fit" + crowd;
+        return room_sentence(one) + crowd;
       case Why::not_movable:
         return "has no symbol that a list could name";
       case Why::unsampled:

@@ -193,7 +193,8 @@ TEST_F(Place, PinsAndNeversAreObeyed) {
   EXPECT_EQ(candidate(out, "large")->why, Why::never);
   EXPECT_EQ(candidate(out, "other")->why, Why::pinned);
   options.never = {"nothing_there"};
-  EXPECT_EQ(refused(1024), "--never nothing_there: not in the program");
+  EXPECT_EQ(refused(1024),
+            "--never nothing_there: not in the program (`millrace place --csv` lists the names)");
   options.never = {"other"};
   EXPECT_EQ(refused(1024), "other is pinned and never to move (decide)");
   options.never.clear();
@@ -201,12 +202,24 @@ TEST_F(Place, PinsAndNeversAreObeyed) {
   EXPECT_THAT(refused(16), HasSubstr("more than the budget of 16"));
 }
 
+TEST_F(Place, TheEndOfTheCopyMustBeInTheProgram) {
+  sample("large", 300);
+  options.boot.copy_end = "nosuch";
+  EXPECT_EQ(refused(1024),
+            "--copy-end nosuch: no function of that name is in the program (give the name as the "
+            "ELF spells it)");
+}
+
 TEST_F(Place, AFewSamplesAreNotBelieved) {
   sample("large", 300);
   add(find(index, "other")->start);
-  const Placement out = placed(1024);
+  const uint32_t size = find(index, "large")->size;
+  const Placement out = placed((size + 3) / 4 * 4);
+  EXPECT_EQ(lines(out), std::vector<std::string>{"large"});
   ASSERT_NE(candidate(out, "other"), nullptr);
   EXPECT_EQ(candidate(out, "other")->why, Why::too_little);
+  // Room that is left is free.
+  EXPECT_EQ(placed(1024).list.entries.size(), 2u);
 }
 
 TEST_F(Place, WholeFilesMoveAsOne) {
@@ -223,7 +236,10 @@ TEST_F(Place, WholeFilesMoveAsOne) {
 TEST_F(Place, BadBudgetsAndTargetsAreSentences) {
   sample("large", 10);
   EXPECT_EQ(refused(0), "a budget of 0 bytes holds nothing");
-  EXPECT_EQ(refused(2048), "a budget of 2048 bytes is more than ITCM has: 1024 bytes");
+  EXPECT_EQ(
+      refused(2048),
+      "a budget of 2048 bytes is more than ITCM has: 1024 bytes (`millrace memory` says how many "
+      "are free)");
   options.region = "OCRAM";
   EXPECT_EQ(refused(100), "target tiny has no region OCRAM (it has ITCM, DTCM, FLASH)");
   options.region.clear();

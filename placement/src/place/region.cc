@@ -36,8 +36,10 @@ Failure find_region(const ElfIndex& index, const profile::Target& target, const 
   const char* const what = is_code ? "" : " for data";
   if (budget == 0) return usage(fmt::format("a budget of 0 bytes{} holds nothing", what));
   if (budget > region->size) {
-    return usage(fmt::format("a budget of {} bytes{} is more than {} has: {} bytes", budget, what,
-                             region->name, region->size));
+    return usage(
+        fmt::format("a budget of {} bytes{} is more than {} has: {} bytes (`millrace memory` "
+                    "says how many are free)",
+                    budget, what, region->name, region->size));
   }
   *out = region;
   return {};

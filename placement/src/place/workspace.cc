@@ -83,7 +83,8 @@ Failure units_named(const std::vector<std::string>& lines, const std::string& op
     const Match& match = matches[i];
     if (is_drift(match.state) && match.state != MatchState::ambiguous) {
       return Error{Error::Kind::usage,
-                   option + " " + match_sentence(list.entries[i], match, *index)};
+                   fmt::format("{} {} (`millrace place --csv` lists the names)", option,
+                               match_sentence(list.entries[i], match, *index))};
     }
     for (const uint32_t function : match.functions) {
       if (units.of_function[function] != kNone) (*out)[units.of_function[function]] = true;

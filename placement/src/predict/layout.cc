@@ -49,7 +49,7 @@ Layout::Layout(const ElfIndex& index, const profile::Target& target, const Units
                const std::vector<bool>& moved, const profile::CallGraph& graph)
     : moved_(moved), by_unit_(units.units.size()), section_(units.units.size()) {
   const std::vector<Section>& sections = index.sections();
-  ends_.resize(sections.size());
+  ends_.resize(std::max<size_t>(sections.size(), 1));
   std::vector<uint32_t> removed(sections.size());
   for (size_t i = 0; i < sections.size(); ++i) ends_[i] = static_cast<uint32_t>(sections[i].end());
   for (size_t i = 0; i < units.units.size(); ++i) {
@@ -71,7 +71,7 @@ Layout::Layout(const ElfIndex& index, const profile::Target& target, const Units
     by_unit_[i] = 0 - removed[home] / align * align;
   }
   const uint64_t veneers = veneers_in_fast(index, target, units, moved, graph);
-  std::vector<uint32_t> grown(sections.size());
+  std::vector<uint32_t> grown(ends_.size());
   for (size_t i = 0; i < sections.size(); ++i) {
     const uint64_t copy = copy_in_front_of(index, target, sections[i]);
     if (moved_bytes_ > 0 && sections[i].is_code && copy > 0) {

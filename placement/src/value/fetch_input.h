@@ -18,6 +18,7 @@ struct Spot {
   uint32_t unit = profile::kNone;  // kNone: no unit's
   double stall = 0;                // weight that waited for its line
   double weight = 0;               // all
+  double chance = 1;               // that its line runs; less than 1: it has no sample
 };
 
 struct UnitUse {
@@ -30,8 +31,9 @@ struct FetchInput {
   std::vector<Spot> spots;       // of cached memory that is not fast; sorted by pc
   std::vector<UnitUse> by_unit;  // by unit
   double stall = 0;              // all spots
-  double unseen_lines = 0;       // executed, but without a sample, by estimate
-  bool is_measured = false;
+  double unseen_lines = 0;       // that run, without a sample, by estimate, and are no spots
+  bool is_measured = false;      // stalls come from a trace
+  bool is_counted = false;       // weights are counts of samples, as uncertain as counts are
 };
 
 // `trace`: the bytes that the samples of `profile` were read from, if they are a trace; else empty.

@@ -8,6 +8,7 @@
 
 #include "millrace/profile/call_graph.h"
 #include "millrace/profile/elf_index.h"
+#include "millrace/profile/error.h"
 
 namespace millrace::placement {
 
@@ -40,6 +41,8 @@ struct BootClosure {
 // also makes a call that only the run decides counts as called.
 BootClosure find_boot_closure(const profile::ElfIndex& index, const profile::CallGraph& graph,
                               const BootOptions& options);
+// Fails if `options` name a function that is not in the program.
+profile::Failure check_boot_options(const profile::ElfIndex& index, const BootOptions& options);
 
 // Handlers of the vector table but for the reset handler; those that more than two entries share
 // (default handlers) are left out. Empty if no table was found.

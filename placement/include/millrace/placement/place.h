@@ -25,7 +25,7 @@ struct PlaceOptions {
   std::vector<std::string> pin;    // lines of a list: taken whatever they are worth
   std::vector<std::string> never;  // lines of a list: stay where they are
   bool pin_interrupts = false;     // handlers of the vector table and what they call directly
-  uint32_t min_samples = 5;        // of a unit, to be believed
+  uint32_t min_samples = 3;        // of a unit, to be believed
   BootOptions boot;
   profile::ProfileOptions profile;
 };

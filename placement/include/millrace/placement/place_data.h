@@ -24,7 +24,7 @@ struct DataOptions {
   std::vector<std::string> pin;    // lines of a list: taken, whatever they are worth or seem to be
   std::vector<std::string> never;  // lines of a list: stay where they are
   std::vector<std::string> dma;    // the same: a DMA master uses them
-  uint32_t min_samples = 5;        // of the functions that use an object, to be believed
+  uint32_t min_samples = 3;        // of the functions that use an object, to be believed
   BootOptions boot;
   profile::ProfileOptions profile;
 };
