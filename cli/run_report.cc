@@ -255,9 +255,10 @@ std::string run_report(const RunResult& result, const Colour& colour) {
   if (result.not_delivered_bytes != 0) {
     out += row("not delivered",
                fmt::format("{} B: still to come when {}", grouped(result.not_delivered_bytes),
-                           result.end == host::RunEnd::gone    ? "the device went away"
-                           : result.end == host::RunEnd::reset ? "the device started anew"
-                                                               : "the run was stopped"));
+                           result.end == host::RunEnd::gone        ? "the device went away"
+                           : result.end == host::RunEnd::reset     ? "the device started anew"
+                           : result.end == host::RunEnd::no_answer ? "it was given up"
+                                                                   : "the run was stopped"));
   }
   if (result.replug_ns != 0) {
     out += row("replug", fmt::format("back as {} after {}", result.replug_path,

@@ -1,24 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
 """Too little memory for a thread, too few descriptors: one sentence and an exit code, no abort."""
+import pathlib
 import resource
 
 import e2e
 
 MIB = 1 << 20
+# A sanitizer's runtime maps terabytes before main(), and needs descriptors of its own.
+sanitized = b"__asan_init" in pathlib.Path(e2e.MILLRACE).read_bytes()
 said = 0
-# From too little for the loader (exit 127) to enough; a sanitizer's runtime ends by itself too.
-for limit in range(16, 72, 4):
+# From too little for the loader (exit 127) to enough.
+for limit in range(16, 72, 4) if not sanitized else ():
     outcome = e2e.millrace(
         "serial", "bench", "pc:", "--frames", 64, expect=tuple(range(0, 128)),
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit * MIB, limit * MIB)))
     said += outcome.err.count("millrace: ") == 1 and "ulimit -v" in outcome.err
-sanitized = "Sanitizer" in outcome.err
-assert said > 0 or sanitized, outcome
+assert said > 0 or sanitized
 
 for limit in range(3, 16):
     outcome = e2e.millrace(
         "serial", "bench", "pc:", "--frames", 64, expect=(0, 1, 127),
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit)))
-    if outcome.code == 1:
+    if outcome.code == 1 and not sanitized:
         assert outcome.err.count("\n") == 1 and "ulimit -n" in outcome.err, outcome
 assert outcome.code == 0, outcome

@@ -98,8 +98,8 @@ class InStream {
   CountersThinner thinner_;
 };
 
-// The run ended before the stream did (the device went away or restarted, or this host stopped it):
-// what was still to come was not lost.
+// The run ended before the stream did (the device went away, restarted or never answered, or this
+// host stopped it): what was still to come was not lost.
 void count_tail_as_not_delivered(RunResult* result);
 
 }  // namespace millrace::host

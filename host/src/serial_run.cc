@@ -183,7 +183,8 @@ Result<RunResult> Run::run() {
   if (result_.end == RunEnd::timed_out) ask_after_silence();
   if (result_.end == RunEnd::gone) follow_replug();
   if (result_.end == RunEnd::gone || result_.end == RunEnd::reset ||
-      result_.end == RunEnd::stopped || result_.end == RunEnd::interrupted) {
+      result_.end == RunEnd::stopped || result_.end == RunEnd::interrupted ||
+      result_.end == RunEnd::no_answer) {
     count_tail_as_not_delivered(&result_);
   }
   figures();

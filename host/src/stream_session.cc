@@ -176,7 +176,7 @@ SessionEnd Session::run() {
   if (in_) in_->finish();
   result_.reads.ring_full = reader_->ring_full();
   if (!is_virtual && result_.duration_ns > 0) {
-    const auto wall = static_cast<double>(clock_.now_ns() - start_.start_ns);
+    const auto wall = static_cast<double>(result_.duration_ns);
     const int64_t own = thread_cpu_ns() - cpu_before;
     const int64_t total = own + reader_->cpu_ns() + out_cpu_ns_;
     const int64_t verify = std::min(own, verify_ns_);
