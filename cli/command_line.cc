@@ -47,7 +47,18 @@ namespace {
 
 constexpr size_t kHelpColumn = 34;
 
-std::string wrapped(const std::string& help) { return wrap(help, 98 - kHelpColumn, 0); }
+std::string wrapped(const std::string& help) { return wrap(help, kWidth - 2 - kHelpColumn, 0); }
+
+// In a list of commands a description has the column beside the name, above its own help the width
+// of the page.
+class PageFormatter : public CLI::Formatter {
+ public:
+  std::string make_description(const CLI::App* app) const override {
+    std::string text = app->get_description();
+    std::replace(text.begin(), text.end(), '\n', ' ');
+    return text.empty() ? text : wrap(text, kWidth, 0) + '\n';
+  }
+};
 
 void style(CLI::App* app, const std::string& examples) {
   app->set_help_flag("-h,--help", "Print this help");
@@ -325,6 +336,7 @@ CommandLine::CommandLine(const std::string& name, const std::string& help,
   root_->owned_app = std::make_unique<CLI::App>(help, name);
   root_->owned_info = std::make_unique<CommandInfo>();
   root_->app = root_->owned_app.get();
+  root_->app->formatter(std::make_shared<PageFormatter>());
   root_->info = root_->owned_info.get();
   root_->info->name = name;
   root_->info->help = help;

@@ -3,7 +3,6 @@
 
 #include <fmt/core.h>
 
-#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "cli/print.h"
@@ -21,10 +20,6 @@ constexpr size_t kKeyWidth = 12;
 
 std::string row(const std::string& key, const std::string& value) {
   return wrap(fmt::format("{:<{}}{}", key, kKeyWidth, value), kWidth, kKeyWidth) + '\n';
-}
-
-std::string whole(double number) {
-  return grouped(static_cast<uint64_t>(std::llround(std::max(number, 0.0))));
 }
 
 Json cycles_json(const Cycles& one) {

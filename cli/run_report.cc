@@ -101,12 +101,13 @@ std::string reader_rows(const RunResult& result) {
   const host::ReadStats& reads = result.reads;
   if (reads.reads == 0) return "";
   std::string out =
-      row("reads/s", fmt::format("{:.0f}; {} in all, {} filled their {} B buffer; bytes per read "
-                                 "min {}, mean {:.0f}, max {}",
-                                 per_second(reads.reads, result.duration_ns), grouped(reads.reads),
-                                 grouped(reads.full_reads), grouped(result.settings.read_size),
-                                 grouped(reads.bytes_per_read.min()), reads.bytes_per_read.mean(),
-                                 grouped(reads.bytes_per_read.max())));
+      row("reads/s",
+          fmt::format("{}; {} in all, {} filled their {} B buffer; bytes per read "
+                      "min {}, mean {}, max {}",
+                      whole(per_second(reads.reads, result.duration_ns)), grouped(reads.reads),
+                      grouped(reads.full_reads), grouped(result.settings.read_size),
+                      grouped(reads.bytes_per_read.min()), whole(reads.bytes_per_read.mean()),
+                      grouped(reads.bytes_per_read.max())));
   out += read_histogram(reads.bytes_per_read);
   out += row("silence", fmt::format("longest {}, after {}; a device buffer of {} would "
                                     "bridge it at this rate",
@@ -189,7 +190,7 @@ std::string fault_rows(const RunResult& result, const Colour& colour) {
 
 std::string measured_rows(const RunResult& result) {
   std::string out;
-  out += row("frames/s", fmt::format("{:.0f}", per_second(result.frames, result.duration_ns)));
+  out += row("frames/s", whole(per_second(result.frames, result.duration_ns)));
   if (result.frame_delay_ns.count() != 0) out += row("frame delay", times(result.frame_delay_ns));
   if (result.ack_round_trip_ns.count() != 0) {
     out += row("ack round trip", times(result.ack_round_trip_ns));

@@ -52,11 +52,10 @@ Table sweep_details(const SweepResult& sweep) {
     const Statistics rate = cell.rate();
     const bool any = rate.count != 0;
     table.add({std::to_string(cell.frame_size), ack_name(cell.window_frames),
-               std::to_string(cell.frame_count), cell.mark(),
+               grouped(cell.frame_count), cell.mark(),
                rate.count > 1 ? megabytes_per_s(rate.deviation) : "-",
-               any ? megabytes_per_s(rate.min) : "-",
-               fmt::format("{:.0f}", mean_of(cell, &SweepRun::frames_per_s)),
-               fmt::format("{:.0f}", mean_of(cell, &SweepRun::reads_per_s)), failed_of(cell),
+               any ? megabytes_per_s(rate.min) : "-", whole(mean_of(cell, &SweepRun::frames_per_s)),
+               whole(mean_of(cell, &SweepRun::reads_per_s)), failed_of(cell),
                verdict_name(cell.telling_run()->verdict.kind)});
   }
   return table;

@@ -118,5 +118,13 @@ TEST_F(SweepTest, CsvHasPlainNumbers) {
             "2048,window:8,4096,3,0,20000000,0,20000000,20000000,9766,0,device_bound\n");
 }
 
+TEST_F(SweepTest, TableGroupsDigits) {
+  plan.frame_sizes = {2048};
+  plan.windows = {8};
+  const std::string text = sweep_details(run()).text();
+  EXPECT_NE(text.find("  4,096  "), std::string::npos) << text;
+  EXPECT_NE(text.find("  9,766  "), std::string::npos) << text;  // 20 MB/s / 2,048 B
+}
+
 }  // namespace
 }  // namespace millrace::cli

@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <system_error>
 
@@ -128,6 +129,10 @@ std::string direction_name(link::Direction direction) {
       return "both";
   }
   return "in";
+}
+
+std::string whole(double number) {
+  return grouped(static_cast<uint64_t>(std::llround(std::max(number, 0.0))));
 }
 
 std::string percent(double share) { return fmt::format("{:.1f}", share * 100); }

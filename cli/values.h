@@ -49,6 +49,7 @@ std::string ack_name(uint16_t window_frames);  // none, each, window:N
 std::string direction_name(link::Direction direction);
 
 using host::grouped;                        // 1,048,576
+std::string whole(double number);           // 9,765.6 -> 9,766; below 0 is 0
 std::string percent(double share);          // 0.625 -> 62.5, with no sign
 std::string megabytes_per_s(double bytes);  // 36.9: three significant digits or more
 std::string duration(double nanoseconds);   // 12.3 us, 1.24 ms, 2.50 s

@@ -36,6 +36,11 @@ TEST(ParseNumber, RefusesWhatIsNoNumberInRange) {
             "must be a number in 1..16,777,216");
 }
 
+TEST(Whole, RoundsAndGroups) {
+  EXPECT_EQ(whole(0), "0");
+  EXPECT_EQ(whole(9765.625), "9,766");
+}
+
 TEST(ParseAck, NamesWindows) {
   EXPECT_EQ(*parse_ack("none"), 0);
   EXPECT_EQ(*parse_ack("each"), 1);

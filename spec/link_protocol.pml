@@ -8,8 +8,9 @@
  *   safety    frames are taken in order, each once, of the session that the host believes in (asserts);
  *             a device that restarted in a session the host has is reported before anything of a new
  *             session is taken (assert), so a loss is never silent; credit is never overrun (assert)
- *   no deadlock   the only end is that all N frames were taken (valid end state)
- *   progress  no cycle in which no frame is taken, ever (non-progress cycles, -DNP)
+ *   no deadlock   the only end is that all N frames were taken and the device knows it, so that it may
+ *             forget them (valid end state)
+ *   progress  no cycle in which no frame is taken or released, ever (non-progress cycles, -DNP)
  * Timeouts happen only when nothing is on the cables, which is when they matter, and prematurely as
  * one of the faults. A probe with a tag that the host does not know is silence to it: the host's own
  * timer, which connects again, then comes first.
@@ -59,7 +60,8 @@ bool device_restarted = false;   /* since the host's session began, and not yet 
 mtype t; byte tag, a, b, c, i, s;
 
 #define BIT(x) (1 << (x))
-#define D_WAITS (d_session != 0 && d_tag != 0 && (d_acked < d_unsent || d_unsent < N))
+#define D_WAITS (d_session != 0 && d_tag != 0 && d_first < N)
+#define DONE (h_read == N && d_first == N && d_session == h_session)
 #define QUIET (len(up) == 0 && len(down) == 0)
 
 inline new_tag() { tags++; d_tag = tags }
@@ -199,15 +201,15 @@ progress: skip
   :: atomic { faults > 0 && D_WAITS && !d_probe_due -> faults--; d_probe_due = true }
 
   /* --- restarts --- */
-  :: atomic { restarts > 0 && h_read < N -> restarts--;           /* the host program is killed */
+  :: atomic { restarts > 0 && !DONE -> restarts--;           /* the host program is killed */
      h_next = h_read; h_got = BIT(h_read) - 1; h_connected = false; h_ack_due = false; nonces++; h_nonce = nonces }
-  :: atomic { restarts > 0 && h_read < N && d_session != 0 -> restarts--;   /* the device loses power */
+  :: atomic { restarts > 0 && !DONE && d_session != 0 -> restarts--;   /* the device loses power */
      d_session = 0; d_tag = 0; d_nonce = 0; d_first = 0; d_ever = 0; rewind(); device_restarted = true }
 
   /* --- silence: the host connects again; what it asks tells it of a restart --- */
-  :: atomic { h_connected && QUIET && d_tag != h_tag && !h_ack_due && h_read == h_next && h_read < N ->
+  :: atomic { h_connected && QUIET && d_tag != h_tag && !h_ack_due && h_read == h_next && !DONE ->
      h_connected = false; nonces++; h_nonce = nonces }
 
-  :: h_read == N -> break
+  :: DONE -> break
   od
 }

@@ -244,7 +244,7 @@ Status read_name(const std::string& rest, Options* options, std::string* path) {
 Status check_board_machine(const std::string& rest) {
   Options options;
   std::string path;
-  if (const Status read = read_name(rest, &options, &path); !read) return read;
+  if (Status read = read_name(rest, &options, &path); !read) return read;
   const std::string problem = board::usb_host_problem(options.usb);
   if (problem.empty()) return Status();
   return Error{ErrorCode::usage, fmt::format("port board:{}: {}", printable(rest), problem)};

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/core.h>
 
-#include <cmath>
 #include <memory>
 
 #include "cli/check_report.h"
@@ -33,8 +32,6 @@ struct Options {
   OutputOptions outputs;
   TuneSettings settings;
 };
-
-std::string whole(double number) { return grouped(static_cast<uint64_t>(std::llround(number))); }
 
 void print_head(std::FILE* file) {
   print(file, "{:6} {:>8} {:>8} | {:>10} {:>10} {:>7} | {:>11} {:>11}  {}\n", "round", "entries",

@@ -23,7 +23,7 @@ using host::Status;
 
 namespace {
 
-constexpr size_t kMaxKept = 64 * 1024;
+constexpr size_t kMaxKept = size_t{64} * 1024;
 constexpr size_t kLastLines = 8;
 
 std::string end_of(const std::string& text) {
@@ -56,6 +56,7 @@ Status run_command(const std::string& what, const std::vector<std::string>& word
   ::posix_spawn_file_actions_adddup2(&actions, pipe_ends[1], 1);
   ::posix_spawn_file_actions_adddup2(&actions, pipe_ends[1], 2);
   std::vector<char*> arguments;
+  arguments.reserve(words.size() + 1);
   for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
   arguments.push_back(nullptr);
   pid_t child = 0;

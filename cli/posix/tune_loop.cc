@@ -180,7 +180,7 @@ class Loop {
     session.keep_going = [] { return !interrupted(); };
     const udp::StepResult step = udp::run_step(**port, plan, session);
     const std::optional<Error> trouble = (*port)->trouble();
-    const Status finished = (*port)->finish();
+    Status finished = (*port)->finish();
     if (interrupted()) return Error{ErrorCode::interrupted, "measuring: interrupted"};
     if (trouble) return *trouble;
     if (!finished) return finished;

@@ -4,7 +4,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <cmath>
 
 #include "cli/exit_code.h"
 #include "cli/histogram_text.h"
@@ -20,7 +19,7 @@ using udp::StepResult;
 
 namespace {
 
-constexpr size_t kWidth = 100, kIndent = 15;
+constexpr size_t kIndent = 15;
 constexpr uint64_t kLeastForHistogram = 8;
 constexpr int64_t kBucketsOfAnOctave = 32;  // host::Histogram's
 
@@ -30,7 +29,7 @@ std::string row(const std::string& name, const std::string& text) {
 
 std::string us(uint64_t ns) { return fmt::format("{:.1f}", static_cast<double>(ns) / 1000); }
 
-std::string rate(double per_s) { return grouped(static_cast<uint64_t>(std::llround(per_s))); }
+std::string rate(double per_s) { return whole(per_s); }
 
 std::string limit(const LadderResult& r, const udp::RateLimit& found, const std::string& until) {
   if (!found.rate_per_s && found.is_host_limited) {
@@ -229,11 +228,18 @@ std::string step_line(const std::string& part, const StepResult& s, const Colour
                   offered, rate(s.answered_per_s), s.lost() + s.refused, s.late, s.duplicate,
                   s.reordered, us(s.rtt.quantile(0.5)), us(s.rtt.quantile(0.99)),
                   us(s.rtt.quantile(0.999)), us(s.rtt.max()));
-  if (!s.is_sustained()) line += fmt::format("  {} queued", s.backlog);
-  if (s.altered != 0) line += fmt::format("  {} altered", s.altered);
-  if (s.is_interrupted) return colour.quiet(line + "  interrupted") + '\n';
-  if (!s.is_valid()) return colour.bad(line + "  INVALID: " + udp::name_of(s.fault)) + '\n';
-  return line + '\n';
+  std::string notes;
+  if (!s.is_sustained()) notes += fmt::format("  {} queued", grouped(s.backlog));
+  if (s.altered != 0) notes += fmt::format("  {} altered", grouped(s.altered));
+  if (s.is_interrupted) {
+    notes += "  interrupted";
+  } else if (!s.is_valid()) {
+    notes += fmt::format("  INVALID: {}", udp::name_of(s.fault));
+  }
+  if (line.size() + notes.size() > kWidth) line += fmt::format("\n{:8}", "");
+  line += notes;
+  if (s.is_interrupted) return colour.quiet(line) + '\n';
+  return (s.is_valid() ? line : colour.bad(line)) + '\n';
 }
 
 std::string ladder_report(const LadderResult& r, const Colour& colour) {

@@ -46,6 +46,30 @@ RigSetup both_ways() {
   return setup;
 }
 
+TEST(LinkTrouble, ALostAckOfWhatWasReleasedIsAskedFor) {
+  for (const bool is_device : {true, false}) {
+    Rig rig(both_ways());
+    ASSERT_TRUE(rig.connect());
+    testing::End& from = is_device ? *rig.device : *rig.host;
+    testing::End& to = is_device ? *rig.host : *rig.device;
+    testing::Cable& back = is_device ? rig.to_device : rig.to_host;
+    to.consumers[0].bytes_per_step = 0;
+    from.producers[0].total = 100;
+    // All has arrived, and the sender knows; nothing of it is taken.
+    ASSERT_TRUE(rig.run(1'000'000, [&] { return to.receivers[0]->next_offset() == 100; }));
+    rig.run(20'000, [] { return false; });
+    EXPECT_FALSE(from.senders[0]->drained());
+    // It is taken, and whatever would tell is lost.
+    to.consumers[0].bytes_per_step = 1000;
+    back.faults.drop = 1;
+    rig.run(20'000, [] { return false; });
+    EXPECT_EQ(to.receivers[0]->offset(), 100u);
+    EXPECT_FALSE(from.senders[0]->drained());
+    back.faults.drop = 0;
+    EXPECT_TRUE(rig.run(1'000'000, [&] { return from.senders[0]->drained(); })) << is_device;
+  }
+}
+
 TEST(LinkTrouble, AnotherHostOnTheSamePortIsNamed) {
   Rig rig(both_ways());
   ASSERT_TRUE(rig.connect());

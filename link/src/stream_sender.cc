@@ -391,6 +391,7 @@ AckEffect StreamSender::on_ack(const AckEntry& entry) {
       if (sequence - first_ >= acked_ - first_) arrived(sequence);
     }
   }
+  effect.progress = effect.progress || entry.released != first_;
   first_ = entry.released;
   const uint64_t limit = first_offset() + entry.credit;
   if (limit > limit_) limit_ = limit;
@@ -410,6 +411,6 @@ uint32_t StreamSender::lose_before(uint32_t order) {
   return lost_ - before;
 }
 
-bool StreamSender::waits() const { return acked_ != unsent_ || unsent_ != next_; }
+bool StreamSender::waits() const { return first_ != next_; }
 
 }  // namespace millrace::link

@@ -288,15 +288,20 @@ Error busy_error(const std::string& path) {
   return {ErrorCode::busy, fmt::format("open {}: held by {} (end it first)", path, who)};
 }
 
-Error no_port(const std::string& path, const char* what) {
-  return {ErrorCode::not_a_port, fmt::format("open {}: {}, not a serial port", path, what)};
+Error no_port(const std::string& path, const char* what, const std::string& remedy = "") {
+  return {ErrorCode::not_a_port,
+          fmt::format("open {}: {}, not a serial port (`millrace ports` lists those{})", path, what,
+                      remedy)};
 }
 
 // What can be refused without opening: opening alone starts a watchdog, blocks on a FIFO's other
 // end or moves a tape.
 Status check_node(const std::string& path, const struct stat& node) {
   if (S_ISDIR(node.st_mode)) return no_port(path, "a directory");
-  if (S_ISREG(node.st_mode)) return no_port(path, "a regular file");
+  if (S_ISREG(node.st_mode)) {
+    return no_port(path, "a regular file",
+                   "; if it is firmware, board:" + path + " runs it on the virtual board");
+  }
   if (S_ISFIFO(node.st_mode)) return no_port(path, "a FIFO");
   if (S_ISSOCK(node.st_mode)) return no_port(path, "a socket");
   if (!S_ISCHR(node.st_mode)) return no_port(path, "a block device");

@@ -580,9 +580,11 @@ TEST(TtyTransport, PortWithoutPermissionNamesTheRemedy) {
 TEST(TtyTransport, RefusesWhatIsNoPort) {
   const TestFolder folder;
   EXPECT_EQ(open_code(folder.path(), "a directory"), ErrorCode::not_a_port);
+  EXPECT_EQ(open_code(folder.path(), "`millrace ports` lists"), ErrorCode::not_a_port);
   const std::string file = folder.path() + "/file";
   ASSERT_TRUE(FileDescriptor(::open(file.c_str(), O_CREAT | O_WRONLY | O_CLOEXEC, 0600)).valid());
   EXPECT_EQ(open_code(file, "a regular file"), ErrorCode::not_a_port);
+  EXPECT_EQ(open_code(file, "board:" + file), ErrorCode::not_a_port);
   const std::string fifo = folder.path() + "/fifo";
   ASSERT_EQ(::mkfifo(fifo.c_str(), 0600), 0);
   EXPECT_EQ(open_code(fifo, "a FIFO"), ErrorCode::not_a_port);

@@ -270,7 +270,9 @@ class SerialTransport final : public Transport {
   Error setup_error(const char* what) const {
     const DWORD error = ::GetLastError();
     if (error == ERROR_INVALID_FUNCTION || error == ERROR_INVALID_HANDLE) {
-      return {ErrorCode::not_a_port, fmt::format("open {}: not a serial port", identity_.path)};
+      return {
+          ErrorCode::not_a_port,
+          fmt::format("open {}: not a serial port (`millrace ports` lists those)", identity_.path)};
     }
     return {ErrorCode::io, fmt::format("{} {}: {}", what, identity_.path, windows_error(error))};
   }

@@ -54,7 +54,7 @@ struct SenderCounters {
 
 // What an ACK told about round trips.
 struct AckEffect {
-  bool progress = false;    // something was acknowledged for the first time
+  bool progress = false;    // something was acknowledged or released for the first time
   bool has_sample = false;  // of a frame that was sent once
   uint32_t sample_sent_us = 0;
 };
@@ -123,7 +123,8 @@ class StreamSender {
   // All that was sent before `order` and did not arrive is lost: the link keeps the order. Returns
   // how many frames that are.
   uint32_t lose_before(uint32_t order);
-  // There are frames that were sent and not acknowledged, or that credit holds back.
+  // There are frames that credit holds back, or that were sent and not acknowledged, or not
+  // released: the ACK that says so may be lost, and nothing else would bring another.
   bool waits() const;
   bool fits(uint32_t peer_max_payload) const;
 
