@@ -23,7 +23,6 @@ namespace {
 
 constexpr size_t kKeyWidth = 12;
 constexpr size_t kNameWidth = 30;
-constexpr size_t kReasonWidth = 40;
 
 std::string row(const std::string& key, const std::string& value) {
   return wrap(fmt::format("{:<{}}{}", key, kKeyWidth, printable(value)), kWidth, kKeyWidth) + '\n';
@@ -69,10 +68,10 @@ std::string table(const DataPlacement& placed, bool chosen, size_t top) {
     }
     out.add({short_name(one.name, kNameWidth), kind_of(one), grouped(one.size),
              std::to_string(one.align), percent(one.worth(placed.is_measured), placed.busy),
-             asks_for_pin(one) ? "below" : cut_middle(one.reason, kReasonWidth)});
+             asks_for_pin(one) ? "below" : one.reason});
   }
   if (out.empty()) return "";
-  std::string text = '\n' + out.text();
+  std::string text = '\n' + out.text(kWidth);
   if (more > 0) text += fmt::format("and {} more\n", more);
   return text;
 }

@@ -116,7 +116,7 @@ std::string verdict(const Placement& placement) {
                                 placement.region, percent(placement.chosen.gain));
   if (placement.profile.unit == profile::WeightUnit::samples) {
     out += fmt::format(
-        " (an estimate from samples, within {} to {} on all programs it was tried on; "
+        " (an estimate from samples, likely {} to {}; "
         "`millrace predict` with a trace tells more)",
         percent(placement.gain_interval.low), percent(placement.gain_interval.high));
   }

@@ -110,6 +110,7 @@ for variant in VARIANTS:
     check_hello(variant)
     check_totals("selftest", variant, 59)
     check_totals("kernels", variant, 16)
+    check_totals("data_waits", variant, 3)
     check_memory(variant)
     check_interrupts(variant)
     check_fault(variant)

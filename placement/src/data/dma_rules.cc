@@ -64,6 +64,17 @@ bool is_dma_name(std::string_view name) {
   for (const char* text : {"queue_head", "queuehead", "transfer_desc", "transferdesc"}) {
     if (low.find(text) != std::string::npos) return true;
   }
+  // What a peripheral sends from or receives into: rx_buffers, txRing, RxDescriptors, but not
+  // rx_count.
+  bool is_direction = false, is_store = false;
+  any_word(name, [&](const std::string& word) {
+    is_direction = is_direction || word == "rx" || word == "tx";
+    for (const char* one : {"buf", "ring", "desc", "pool", "fifo"}) {
+      is_store = is_store || word.starts_with(one);
+    }
+    return false;
+  });
+  if (is_direction && is_store) return true;
   return any_word(name, [](const std::string& word) {
     return word.starts_with("dma") || word == "edma" || word == "dqh" || word == "dtd" ||
            word == "qh" || word == "qtd" || word == "tcd" || word == "dqhs" || word == "dtds" ||

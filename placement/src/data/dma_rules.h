@@ -19,7 +19,7 @@ inline constexpr uint32_t kBufferAlign = 32;  // a cache line: what buffers of D
 
 // Sections that toolkits give to buffers of DMA, or memory that is not cached for their sake.
 bool is_dma_section(std::string_view section);
-// A word of the name says it: dma, dqh, dtd, qh, descriptors of a ring.
+// A word of the name says it: dma, dqh, dtd, qh, descriptors of a ring, or rx and tx with a buffer.
 bool is_dma_name(std::string_view name);
 bool is_stack_or_heap(std::string_view section, std::string_view name);
 // Compilers choose it, or an attribute that only says where: moving it changes nothing else.

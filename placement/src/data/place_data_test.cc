@@ -161,10 +161,12 @@ TEST(DmaRules, SectionsAndNamesOfBuffersAreKnown) {
   for (const char* one : {".bss", ".bss.usb_state", ".data.x", ".rodata.dmatch"}) {
     EXPECT_FALSE(is_dma_section(one)) << one;
   }
-  for (const char* one : {"dQH", "usb_dtd", "rxDmaBuffer", "endpoint_queue_head", "myDQH"}) {
+  for (const char* one : {"dQH", "usb_dtd", "rxDmaBuffer", "endpoint_queue_head", "myDQH",
+                          "rx_buffers", "net::txRing", "RxDescriptors"}) {
     EXPECT_TRUE(is_dma_name(one)) << one;
   }
-  for (const char* one : {"admandate", "counter", "hotdtdx"}) EXPECT_FALSE(is_dma_name(one)) << one;
+  for (const char* one : {"admandate", "counter", "hotdtdx", "rx_count", "ring_size"})
+    EXPECT_FALSE(is_dma_name(one)) << one;
 }
 
 TEST(BestDataShare, GivesDataTheBytesThatSaveMoreThere) {

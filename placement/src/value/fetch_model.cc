@@ -133,6 +133,7 @@ FetchModel::FetchModel(const Units& units, const ElfIndex& index, const profile:
   }
   if (input.is_counted) {
     judge_counted(lines);
+    judge_residence(lines);
   } else {
     judge_measured(lines);
   }
@@ -261,10 +262,7 @@ double FetchModel::stall(const std::vector<bool>& moved) const {
   return parts.relieved + (parts.as_before - parts.relieved) * parts.share;
 }
 
-// Of the program as it is, so that no selection is worth more for leaving little behind.
-double FetchModel::share_as_before(const Lines& /*lines*/) const {
-  if (!input_.is_counted) return 0;
-  const Lines lines = place(std::vector<bool>(units_.units.size()), false);
+void FetchModel::judge_residence(const Lines& lines) {
   double sum = 0;
   bool is_over = false;
   for (const Crowd& crowd : lines.in_set) {
@@ -272,7 +270,7 @@ double FetchModel::share_as_before(const Lines& /*lines*/) const {
     is_over = is_over || crowd.lines > cache_->ways;
   }
   const double room = static_cast<double>(cache_->sets) * cache_->ways;
-  return is_over || sum > room * kResidentUse ? kAsBefore : 0;
+  share_as_before_ = is_over || sum > room * kResidentUse ? kAsBefore : 0;
 }
 
 FetchModel::Stall FetchModel::stall_parts(const std::vector<bool>& moved) const {
@@ -289,7 +287,7 @@ FetchModel::Stall FetchModel::stall_parts(const std::vector<bool>& moved) const 
   if (!cache_) return out;
   const Lines lines = place(moved, true);
   out.relieved = 0;
-  out.share = share_as_before(lines);
+  out.share = share_as_before_;
   each_line(lines, [&](uint32_t line, size_t first, size_t end, double chance) {
     double always = 0;
     for (size_t i = first; i < end; ++i) always += lines.of_spot[i] == line ? always_[i] : 0;
@@ -307,7 +305,6 @@ std::vector<double> FetchModel::marginal(const std::vector<bool>& moved) const {
     return out;
   }
   const Lines lines = place(moved, true);
-  const double share = share_as_before(lines);
   std::vector<double> of_set(cache_->sets, 0);
   for (size_t i = 0; i < lines.of_spot.size(); ++i) {
     if (lines.of_spot[i] != kNone) of_set[lines.of_spot[i] % cache_->sets] += always_[i];
@@ -356,11 +353,11 @@ std::vector<double> FetchModel::marginal(const std::vector<bool>& moved) const {
                           std::max(0.0, now.more - sum.crowd.more)};
       out[unit] += sum.own * miss(now, sum.chance) + others * (miss(now, 1) - miss(left, 1));
     }
-    if (share <= 0) continue;
+    if (share_as_before_ <= 0) continue;
     double as_before = 0;
     for (size_t k = first; k < end; ++k)
       as_before += lines.of_spot[k] != kNone ? input_.spots[k].stall : 0;
-    out[unit] += (as_before - out[unit]) * share;
+    out[unit] += (as_before - out[unit]) * share_as_before_;
   }
   return out;
 }

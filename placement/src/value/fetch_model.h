@@ -56,8 +56,8 @@ class FetchModel {
   // Share of visits that miss in such a set, of a line that is certain (then it is one of them) or
   // has this chance. `weighed`: of a line that is known to miss: such lines are in fuller sets.
   double miss(const Crowd& crowd, double chance, bool weighed = false) const;
-  // How much of what stays waits as it did: of samples, unless it is resident with margin.
-  double share_as_before(const Lines& lines) const;
+  // Of the program as it is, so that no selection is worth more for leaving little behind.
+  void judge_residence(const Lines& lines);
   void judge_measured(const Lines& lines);
   void judge_counted(const Lines& lines);
   template <class F>
@@ -74,6 +74,8 @@ class FetchModel {
   std::vector<double> table_, weighed_;  // miss shares by lines of a set, and by those in doubt
   std::vector<double> pressure_;
   std::vector<uint32_t> lines_;
+  // How much of what stays waits as it did: of samples, unless all is resident with margin.
+  double share_as_before_ = 0;
 };
 
 }  // namespace millrace::placement
