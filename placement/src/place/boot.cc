@@ -23,7 +23,6 @@ using profile::CallGraph;
 using profile::EdgeKind;
 using profile::ElfIndex;
 using profile::Function;
-using profile::FunctionKind;
 using profile::kNone;
 using profile::Section;
 
@@ -265,7 +264,7 @@ std::string BootClosure::path_to(uint32_t function, const ElfIndex& index) const
                          [](const BootFunction& a, uint32_t b) { return a.function < b; });
     if (it == functions.end() || it->function != function) break;
     const std::string name = bare_name(index.functions()[function].name);
-    out = out.empty() ? name : name + " -> " + out;
+    out.insert(0, out.empty() ? name : fmt::format("{} -> ", name));
     function = it->reached_from;
   }
   return out;

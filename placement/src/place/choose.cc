@@ -163,7 +163,7 @@ class Chooser {
 
   // What the shrinking left unused. A candidate may even make room: calls to it need no veneer.
   void fill(const std::vector<double>& values, uint64_t budget, Chosen* chosen) const {
-    uint64_t used = work_.total(*chosen);
+    const uint64_t used = work_.total(*chosen);
     std::vector<uint32_t> left;
     for (uint32_t i = 0; i < values.size(); ++i) {
       const bool is_open = may_[i] && !(*chosen)[i] && values[i] > 0;
@@ -176,12 +176,7 @@ class Chooser {
     if (left.size() > kFillTries) left.resize(kFillTries);
     for (const uint32_t i : left) {
       (*chosen)[i] = true;
-      const uint64_t total = work_.total(*chosen);
-      if (total <= budget) {
-        used = total;
-      } else {
-        (*chosen)[i] = false;
-      }
+      (*chosen)[i] = work_.total(*chosen) <= budget;
     }
   }
 

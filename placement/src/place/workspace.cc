@@ -10,7 +10,6 @@ namespace millrace::placement {
 
 using profile::CallEdge;
 using profile::EdgeKind;
-using profile::Function;
 using profile::kNone;
 
 std::vector<bool> Workspace::moved(const Chosen& chosen) const {
