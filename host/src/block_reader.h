@@ -39,7 +39,7 @@ class PausableReader : public BlockReader {
   // Reading ends behind the read under way; what it brings can still be taken. next() does not wait
   // any longer once that is so.
   virtual void request_pause() = 0;
-  // From the start, from a pause or before one has begun.
+  // From a pause, or before one has begun.
   virtual void resume() = 0;
   virtual bool is_paused() const = 0;
   // Everything read so far has been taken. Of a paused reader: nothing more will come.
@@ -52,12 +52,8 @@ std::unique_ptr<BlockReader> make_direct_reader(Transport& transport, size_t rea
 
 struct ThreadedReaderOptions {
   size_t read_size = 65536;
-  // As long as fewer bytes came, reads wait long; beyond, the thread looks every 5 ms whether it
-  // is to stop.
-  uint64_t expected_bytes = UINT64_MAX;
   size_t ring_bytes = size_t{8} << 20;  // at least 4 * read_size is used
   int64_t nap_ns = 4'000'000;           // next() sleeps so long between takings while data flows
-  bool starts_paused = false;
 };
 
 // Reads in a thread of its own into a ring; next() never makes it wait unless the ring is full.

@@ -121,9 +121,8 @@ TEST(ThreadedReader, StopsWhileTheRingIsFull) {
 
 TEST(ThreadedReader, PausedItLeavesThePortAloneUntilResumed) {
   MemoryTransport port;
-  ThreadedReaderOptions options;
-  options.starts_paused = true;
-  const auto reader = make_threaded_reader(port, options);
+  const auto reader = make_threaded_reader(port, ThreadedReaderOptions{});
+  reader->request_pause();
   // Does not wait for the deadline once it is paused.
   EXPECT_EQ(reader->next(system_clock().now_ns() + kLong).kind, IoKind::nothing_yet);
   EXPECT_TRUE(reader->is_paused());

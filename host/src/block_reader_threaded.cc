@@ -37,23 +37,20 @@ namespace {
 
 constexpr size_t kChunkBytes = size_t{256} << 10;
 constexpr size_t kDescriptors = 16384;
-constexpr int64_t kReadSliceNs = 100000000;  // how long stop() may have to wait in a stream
-constexpr int64_t kTailSliceNs = 5000000;    // and behind it
+constexpr int64_t kReadSliceNs = 100000000;  // how long stop() and a pause may have to wait
 
 class ThreadedReader final : public PausableReader {
  public:
   ThreadedReader(Transport& transport, const ThreadedReaderOptions& options)
       : transport_(transport),
         read_size_(options.read_size),
-        expected_bytes_(options.expected_bytes),
         nap_ns_(options.nap_ns),
         chunk_bytes_(std::min(std::max(kChunkBytes, 2 * options.read_size),
                               std::max(options.ring_bytes / 2, options.read_size))),
         chunk_end_(std::max<size_t>(2, options.ring_bytes / chunk_bytes_), 0),
         // Not cleared: pages that are never reached cost nothing.
         bytes_(new uint8_t[chunk_bytes_ * chunk_end_.size()]),
-        descriptors_(kDescriptors),
-        pausing_(options.starts_paused) {
+        descriptors_(kDescriptors) {
     thread_ = std::thread([this] { read_all(); });
   }
 
@@ -170,9 +167,8 @@ class ThreadedReader final : public PausableReader {
         wait_for_room();
         continue;
       }
-      const int64_t slice = received_ < expected_bytes_ ? kReadSliceNs : kTailSliceNs;
-      IoResult result =
-          transport_.read({bytes_.get() + at, read_size_}, transport_.clock().now_ns() + slice);
+      IoResult result = transport_.read({bytes_.get() + at, read_size_},
+                                        transport_.clock().now_ns() + kReadSliceNs);
       if (result.kind == IoKind::done) {
         publish({at, result.size, transport_.clock().now_ns()});
       } else if (result.kind != IoKind::nothing_yet) {
@@ -224,7 +220,6 @@ class ThreadedReader final : public PausableReader {
     descriptors_[produced % kDescriptors] = d;
     used_in_chunk_ += d.size;
     chunk_end_[chunk_] = produced + 1;
-    received_ += d.size;
     produced_.store(produced + 1, std::memory_order_seq_cst);
     const Waiting other = waiting_.load(std::memory_order_seq_cst);
     if (other == Waiting::no) return;
@@ -245,7 +240,6 @@ class ThreadedReader final : public PausableReader {
 
   Transport& transport_;
   const size_t read_size_;
-  const uint64_t expected_bytes_;
   const int64_t nap_ns_;
   const size_t chunk_bytes_;
   // Of each chunk: the number of reads produced when the last one in it was. Reading thread only.
@@ -256,7 +250,6 @@ class ThreadedReader final : public PausableReader {
   // Written by the reading thread.
   size_t chunk_ = 0;
   size_t used_in_chunk_ = 0;
-  uint64_t received_ = 0;
   uint64_t ring_full_ = 0;  // read by others after join
   int64_t cpu_ns_ = 0;      // read by others after join
   IoResult end_;            // read by others after ended_
@@ -269,7 +262,7 @@ class ThreadedReader final : public PausableReader {
   alignas(64) std::atomic<uint64_t> consumed_{0};
   std::atomic<Waiting> waiting_{Waiting::no};
   std::atomic<bool> stopping_{false};
-  std::atomic<bool> pausing_;
+  std::atomic<bool> pausing_{false};
   uint64_t taken_ = 0;
   bool holding_ = false;
   bool flowing_ = false;
