@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # The commands of the README. Each installs what it needs (packages.txt) and can be repeated.
 JOBS ?= $(shell nproc)
+# A third of the tests' time is waiting, for a timeout or for the other end.
+TEST_JOBS ?= $(shell expr $(JOBS) + 1)
 
 .PHONY: help build firmware demo test windows test-windows arm asan tsan fuzz bench format check clean fuzz-link fuzz-cpu mutants
 
@@ -24,11 +26,11 @@ demo: build firmware
 test: build/release/build.ninja
 	@scripts/packages.sh test
 	@cmake --build build/release -j $(JOBS)
-	@ctest --test-dir build/release --output-on-failure -j $(JOBS)
+	@ctest --test-dir build/release --output-on-failure -j $(TEST_JOBS)
 
 ## make bench         the figures of docs/benchmarking.md
 bench: build/release/build.ninja firmware
-	@cmake --build build/release -j $(JOBS)
+	@cmake --build build/release -j $(JOBS) --target millrace benches
 	@scripts/packages.sh bench
 	@scripts/bench.sh build/release
 

@@ -3,12 +3,13 @@
 """How much of a link does the reliable stream use, clean and damaged, and what do ZMODEM and Kermit?
 
 clean: on a PTY of this machine, in turns: the raw verified rate (serial bench, frames of 4 KB) and
-    the goodput of link bench; the ratio is what counts.
+    the goodput of link bench; the ratio is what counts. CPU of both ends, in the program and in the kernel.
 ratio: link bench through two PTYs and a relay that damages, in turns with the same relay undamaged.
 stall: the same relay stands still for 120 ms: what it costs a producer that waits, and whether one
     that does not loses anything, below and above what the device's memory bridges.
-peers: one file through the relay: link receive, sz/rz, kermit. Goodput of the whole command, wire
-    bytes per byte, CPU of both ends (without the relay), bytes wrong.
+peers: one file through the relay: link receive, sz/rz, kermit, and dd at both ends, which has no protocol:
+    what the kernel's terminals cost, and what becomes of the file. Goodput of the whole command,
+    wire bytes per byte, CPU of both ends (without the relay), bytes wrong.
 usage: link_goodput.py PATH_TO_MILLRACE [--megabytes N] [--repeat N] [--part ...] [--only ...]
 """
 import argparse
@@ -218,21 +219,31 @@ KERMIT = ("set line TTY, set carrier-watch off, set flow none, set file type bin
 
 
 def print_clean(millrace, repeat, folder):
-    raw_rates, link_rates = [], []
+    size = 64 << 20
+    commands = {"raw verified": ["serial", "bench", "pc:", "--frame-size", "4K", "--frames", "16Ki"],
+                "link": ["link", "bench", "pc:link", "--bytes", str(size)]}
+    rows = {name: [] for name in commands}
+    path = folder / "result.json"
     for _ in range(repeat):
-        for words, rates, key in ((["serial", "bench", "pc:", "--frame-size", "4K", "--frames", "16Ki"],
-                                   raw_rates, "bytes_per_s"),
-                                  (["link", "bench", "pc:link", "--bytes", "64M"], link_rates,
-                                   "bytes_per_s")):
-            path = folder / "result.json"
-            subprocess.run([millrace, *words, "--json", str(path)], check=True,
-                           stdout=subprocess.DEVNULL)
-            rates.append(json.loads(path.read_text())["runs"][0][key])
-    ratios = [a / b for a, b in zip(link_rates, raw_rates)]
-    print(f"PTY, clean, n = {repeat}: raw verified {statistics.median(raw_rates) / 1e6:.1f} MB/s "
-          f"(best {max(raw_rates) / 1e6:.1f}), link {statistics.median(link_rates) / 1e6:.1f} "
-          f"(best {max(link_rates) / 1e6:.1f}); ratio of bests {max(link_rates) / max(raw_rates):.3f}, "
-          f"median of pairs {statistics.median(ratios):.3f}")
+        for name, words in commands.items():
+            process = subprocess.Popen([millrace, *words, "--json", str(path)],
+                                       stdout=subprocess.DEVNULL)
+            _, status, usage = os.wait4(process.pid, 0)
+            process.returncode = os.waitstatus_to_exitcode(status)
+            assert process.returncode == 0, words
+            run = json.loads(path.read_text())["runs"][0]
+            rows[name].append((run["bytes_per_s"] / 1e6, usage.ru_utime / size * 1e9,
+                               usage.ru_stime / size * 1e9))
+    rates = {name: [row[0] for row in rows[name]] for name in rows}
+    ratios = [a / b for a, b in zip(rates["link"], rates["raw verified"])]
+    print(f"PTY, clean, 64 MiB, both ends in one process, n = {repeat}; ratio: link / raw verified, "
+          "median of pairs")
+    print(f"{'':12} {'MB/s':>7} {'best':>7} {'ratio':>7} {'CPU ns/B':>9} {'program':>8} {'kernel':>7}")
+    for name in rows:
+        rate, program, kernel = map(statistics.median, zip(*rows[name]))
+        ratio = f"{statistics.median(ratios):7.3f}" if name == "link" else f"{'':7}"
+        print(f"{name:12} {rate:7.1f} {max(rates[name]):7.1f} {ratio} {program + kernel:9.1f} "
+              f"{program:8.1f} {kernel:7.1f}", flush=True)
 
 
 def print_peers(millrace, options, size, folder):
@@ -242,6 +253,9 @@ def print_peers(millrace, options, size, folder):
                    stderr=subprocess.DEVNULL)
     original = (folder / "file").read_bytes()
     runs = {"link": lambda *d: ours(millrace, folder, size, *d)}
+    runs["dd"] = lambda *d: peer(["dd", "if=file", "of=TTY", "bs=64K", "status=none"],
+                                 ["dd", "if=TTY", "of=file", "bs=64K", "status=none"], folder, size,
+                                 *d, False)
     if shutil.which("sz") and shutil.which("rz"):
         runs["ZMODEM"] = lambda *d: peer(["sz", "-q", "-b", "file"], ["rz", "-q", "-b", "-y"], folder,
                                          size, *d, True)
@@ -277,7 +291,7 @@ def main():
     parser.add_argument("--megabytes", type=int, default=16)
     parser.add_argument("--repeat", type=int, default=3)
     parser.add_argument("--part", choices=["all", "clean", "ratio", "stall", "peers"], default="all")
-    parser.add_argument("--only", help="comma-separated: link, ZMODEM, Kermit")
+    parser.add_argument("--only", help="comma-separated: link, dd, ZMODEM, Kermit")
     parser.add_argument("--damage", help="only the damages whose name contains this")
     options = parser.parse_args()
     millrace = os.path.abspath(options.millrace)

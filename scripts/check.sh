@@ -11,6 +11,7 @@ python3 scripts/check_includes.py
 
 base=${MILLRACE_TIDY_BASE:-$(git rev-parse -q --verify HEAD~5 || git hash-object -t tree /dev/null)}
 cmake --preset release >/dev/null
+cmake --build build/release -j "$(nproc)" --target benches
 # Windows sources and microcontroller sources are compiled by the cross builds alone; of tests the
 # sanitizers say more than clang-tidy, at a third of its time.
 files=$(git diff --name-only --diff-filter=d "$base" -- '*.cc' |
