@@ -104,6 +104,13 @@ Status usable(const CaptureAnalysis& a, const Options& options) {
   if (a.has_packets()) {
     why = fmt::format("has {} but no transfer that was acknowledged",
                       plural(a.packets.packets, "packet"));
+    if (a.packets.split != 0) {
+      return Error{ErrorCode::usage,
+                   fmt::format("{}: {}: its {}, by which a fast hub serves a slower device, {} not "
+                               "put together (capture between the hub and the device)",
+                               name, why, plural(a.packets.split, "split transaction"),
+                               a.packets.split == 1 ? "is" : "are")};
+    }
   }
   if (a.file.records == 0 && a.file.cut_short) why = "ends within its first record";
   if (!a.file.damage.empty()) why += ": " + a.file.damage;

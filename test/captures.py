@@ -99,9 +99,18 @@ def records(scene, link_type, order="<"):
 
 
 def pcap(scene, link_type, order="<", nano=False):
+    return _pcap(records(scene, link_type, order), link_type, order, nano)
+
+
+def from_packets(list_of_packets):
+    """(time_us, bytes) of each packet of a bus analyser."""
+    return _pcap(list_of_packets, 288)
+
+
+def _pcap(list_of_records, link_type, order="<", nano=False):
     out = struct.pack(order + "IHHIIII", 0xA1B23C4D if nano else 0xA1B2C3D4, 2, 4, 0, 0, 262144,
                       link_type)
-    for time, data in records(scene, link_type, order):
+    for time, data in list_of_records:
         time = round(time * 1000) + START_US * 1000
         out += struct.pack(order + "IIII", time // 10**9, time % 10**9 // (1 if nano else 1000),
                            len(data), len(data)) + data

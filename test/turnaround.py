@@ -169,6 +169,11 @@ def bad_input(folder):
     fails("turnaround", name / "a.pcap.gz", expect=2, says="zcat")
     fails("turnaround", name / "ethernet.pcap", expect=2, says="no capture of USB but of link type 1")
     fails("turnaround", name / "head.pcap", expect=2, says="ends within its first record")
+    # SPLIT of a hub, in which the tokens of a slower device stand (USB 2.0, 8.4.2.2).
+    split = captures.from_packets([(0, b"\x78\x01\x02\x84"), (1, captures.token(0x69, 5, 1)),
+                                   (2, b"\xd2")])
+    fails("turnaround", write(folder, "split.pcap", split), expect=2,
+          says="its 1 split transaction, by which a fast hub serves a slower device, is not put")
     path = write(folder, "whole.pcap", whole)
     fails("turnaround", path, "--device", "1.9", expect=2, says="has no device 1.9")
     fails("turnaround", path, "--json", path, expect=2, says="would overwrite what CAPTURE reads")
@@ -193,6 +198,15 @@ def standard_input(folder):
                           capture_output=True, timeout=e2e.DEADLINE_S, check=True)
     median = f"{statistics.median(answers):g} us"
     assert f"turnaround {median}" in done.stdout.decode(), done.stdout
+
+
+def text_with_a_preface(folder):
+    """A trace as reports of faults have it: somebody's words before it."""
+    scene, answers = echo_scene(20, 6)
+    preface = "".join(f"# what I did, step {i}\n" for i in range(50))
+    path = write(folder, "report.txt", preface.encode() + captures.usbmon_text(scene))
+    millrace("turnaround", path).says(f"turnaround {statistics.median(answers):g} us",
+                                      "50 lines that are no event of usbmon")
 
 
 def waits_for_input(program, left):
@@ -222,5 +236,6 @@ with e2e.temporary_folder() as scratch:
     network(scratch)
     udp_ladder_step(scratch)
     bad_input(scratch)
+    text_with_a_preface(scratch)
     standard_input(scratch)
     quiet_pipe()

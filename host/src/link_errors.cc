@@ -83,6 +83,13 @@ Error measuring_device_error(const std::string& port) {
               "firmware)"};
 }
 
+Error silent_error(const std::string& port) {
+  return {ErrorCode::gone,
+          port +
+              ": the device is there and answers no more (it keeps the session as long as its "
+              "firmware runs: go on with --resume, or wait longer with --timeout-ms)"};
+}
+
 Error no_answer_error(const std::string& port, const link::LinkPeer& peer) {
   size_t size = 0;
   const uint8_t* foreign = peer.scanner().foreign(&size);

@@ -11,9 +11,11 @@ namespace millrace::host {
 
 // The peer's state is failed.
 Error link_failure_error(const std::string& port, const link::LinkPeer& peer);
-// HELLO was not answered: names what was heard instead.
 // `what` it does.
 Error broken_protocol_error(const std::string& port, const char* what);
+// A device that had answered has stopped to.
+Error silent_error(const std::string& port);
+// HELLO was not answered: names what was heard instead.
 Error no_answer_error(const std::string& port, const link::LinkPeer& peer);
 // The device speaks spec/stream.md.
 Error measuring_device_error(const std::string& port);

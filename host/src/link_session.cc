@@ -26,6 +26,26 @@ constexpr size_t kScanBytes = 262144;
 constexpr int64_t kBlockedWaitNs = 200'000;
 constexpr int64_t kProbeNs = 500'000'000;
 constexpr int64_t kByeNs = 100'000'000;
+constexpr int64_t kStepNs = 100'000'000;
+
+// How long this program has waited, which is less than the time that passed where it was stopped
+// (SIGSTOP, a laptop that slept): then nobody answered because nobody could.
+class Waited {
+ public:
+  void restart(int64_t now_ns) {
+    last_ns_ = now_ns;
+    waited_ns_ = 0;
+  }
+  // A step waits for kStepNs at most; twice that is for a machine that does much else.
+  int64_t until(int64_t now_ns) {
+    waited_ns_ += std::min(now_ns - last_ns_, 2 * kStepNs);
+    last_ns_ = now_ns;
+    return waited_ns_;
+  }
+
+ private:
+  int64_t last_ns_ = 0, waited_ns_ = 0;
+};
 
 }  // namespace
 
@@ -37,11 +57,13 @@ struct LinkSession::State {
   Status step(int64_t deadline_ns);
   Status reopen();
   Status check() const;
+  Status check_silence();
   bool anything_to_read();
   bool room_for_refused() const;
   uint32_t window_bytes(bool from_host) const;
   LinkItem peek(uint8_t stream) { return streams.peek(stream, peer->welcome()); }
   uint64_t now_us() { return static_cast<uint64_t>(endpoint.clock().now_ns() / 1000); }
+  int64_t patience_ns() const { return settings.connect_timeout_ms * 1'000'000; }
 
   Endpoint& endpoint;
   LinkSettings settings;
@@ -53,6 +75,8 @@ struct LinkSession::State {
   uint64_t replugs = 0;
   int64_t longest_reconnect_ns = 0;
   std::array<bool, kLinkStreams> refused{};  // a writer that wait() has not told of room yet
+  Waited silence;                            // since the last frame, while it is being connected to
+  uint64_t heard_us = 0;                     // when that came
   std::optional<Error> failed;
 };
 
@@ -76,7 +100,8 @@ Status LinkSession::State::open_port() {
 }
 
 Status LinkSession::State::connect() {
-  const int64_t deadline = endpoint.clock().now_ns() + settings.connect_timeout_ms * 1'000'000;
+  Waited waited;
+  waited.restart(endpoint.clock().now_ns());
   const bool resume = settings.resume && peer->session() == 0;
   peer->connect(resume ? settings.resume->session : peer->session(),
                 resume ? settings.resume->boot_id : peer->boot_id(), now_us());
@@ -84,12 +109,26 @@ Status LinkSession::State::connect() {
     const uint64_t taken = settings.resume->taken[stream];
     streams.pass_over(stream, taken == LinkPlace::kWhatIsKept ? 0 : taken);
   }
+  int64_t left_ns = patience_ns();
   while (peer->state() == LinkState::connecting) {
-    if (Status status = step(deadline); !status) return status;
-    if (peer->state() != LinkState::connecting || endpoint.clock().now_ns() < deadline) continue;
+    if (Status status = step(endpoint.clock().now_ns() + left_ns); !status) return status;
+    left_ns = patience_ns() - waited.until(endpoint.clock().now_ns());
+    if (peer->state() != LinkState::connecting || left_ns > 0) continue;
     return no_answer_error(endpoint.name(), *peer);
   }
   return check();
+}
+
+// Of a device that was connected to, does not answer, and does not answer HELLO either.
+Status LinkSession::State::check_silence() {
+  const int64_t now_ns = endpoint.clock().now_ns();
+  if (peer->state() != LinkState::connecting || peer->last_heard_us() != heard_us) {
+    heard_us = peer->last_heard_us();
+    silence.restart(now_ns);
+    return {};
+  }
+  if (silence.until(now_ns) < patience_ns()) return {};
+  return silent_error(endpoint.name());
 }
 
 Status LinkSession::State::check() const {
@@ -118,7 +157,7 @@ Status LinkSession::State::step(int64_t deadline_ns) {
   int64_t until = static_cast<int64_t>(peer->wakeup_us(now_us())) * 1000;
   const int64_t now_ns = endpoint.clock().now_ns();
   if (blocked) until = std::min(until, now_ns + kBlockedWaitNs);
-  until = std::min({until, deadline_ns, now_ns + 100'000'000});
+  until = std::min({until, deadline_ns, now_ns + kStepNs});
   IoResult read = pump->receive(until, window_bytes(false));
   if (read.kind == IoKind::gone) return reopen();
   if (read.kind == IoKind::error) return read.error;
@@ -205,16 +244,11 @@ Status LinkSession::wait(int64_t deadline_ns) {
   do {
     Status status = s.step(deadline_ns);
     if (status) status = s.check();
+    if (status) status = s.check_silence();
     if (!status) {
       // An interrupted wait may be repeated; the others are final.
       if (status.error().code != ErrorCode::interrupted) s.failed = status.error();
       return status;
-    }
-    if (s.peer->state() == LinkState::connecting &&
-        s.now_us() - s.peer->last_heard_us() >
-            static_cast<uint64_t>(s.settings.connect_timeout_ms) * 1000) {
-      s.failed = no_answer_error(s.endpoint.name(), *s.peer);
-      return *s.failed;
     }
   } while (!s.anything_to_read() && !s.room_for_refused() &&
            s.endpoint.clock().now_ns() < deadline_ns);

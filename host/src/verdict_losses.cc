@@ -149,6 +149,15 @@ bool counts_out(const RunResult& r) {
   return r.counters && r.settings.direction != link::Direction::in;
 }
 
+// REQUIRES: counts_out(r).
+std::optional<Found> damaged_on_the_way_out(const RunResult& r, VerdictKind kind, const char* how,
+                                            uint64_t bytes) {
+  if (bytes == 0) return std::nullopt;
+  return Found{failed(kind, fmt::format("{} on the way out: {}, {}", how, bytes_text(bytes),
+                                        first_on_the_way_out(r))),
+               bytes};
+}
+
 }  // namespace
 
 std::optional<Found> device_discarded(RunResult* rest) {
@@ -182,21 +191,15 @@ std::optional<Found> lost_on_the_way_out(RunResult* rest) {
 }
 
 std::optional<Found> altered_on_the_way_out(RunResult* rest) {
-  if (!counts_out(*rest) || rest->counters->out_altered_bytes == 0) return std::nullopt;
-  const uint64_t bytes = rest->counters->out_altered_bytes;
-  return Found{
-      failed(VerdictKind::bit_errors, fmt::format("bytes altered on the way out: {}, {}",
-                                                  grouped(bytes), first_on_the_way_out(*rest))),
-      bytes};
+  if (!counts_out(*rest)) return std::nullopt;
+  return damaged_on_the_way_out(*rest, VerdictKind::bit_errors, "altered",
+                                rest->counters->out_altered_bytes);
 }
 
 std::optional<Found> duplicated_on_the_way_out(RunResult* rest) {
-  if (!counts_out(*rest) || rest->counters->out_duplicated_bytes == 0) return std::nullopt;
-  const uint64_t bytes = rest->counters->out_duplicated_bytes;
-  return Found{
-      failed(VerdictKind::duplicated, fmt::format("duplicated on the way out: {}, {}",
-                                                  bytes_text(bytes), first_on_the_way_out(*rest))),
-      bytes};
+  if (!counts_out(*rest)) return std::nullopt;
+  return damaged_on_the_way_out(*rest, VerdictKind::duplicated, "duplicated",
+                                rest->counters->out_duplicated_bytes);
 }
 
 }  // namespace millrace::host

@@ -31,15 +31,14 @@ constexpr Packed kPacked[] = {{"\x1f\x8b", "gzip", "zcat"},
                               {"BZh", "bzip2", "bzcat"},
                               {"\x04\x22\x4d\x18", "lz4", "lz4cat"}};
 
-// The first line may be in the middle of a trace, cut at its beginning: any of the first few will
-// do.
+// The first line may be in the middle of a trace, cut at its beginning, and a report of a fault
+// begins with what its author says: any line of what was looked at will do.
 bool looks_like_text(std::string_view text) {
-  for (int lines = 0; lines < 4 && !text.empty(); ++lines) {
-    const size_t end = text.find('\n');
+  while (!text.empty()) {
+    const size_t end = std::min(text.find('\n'), text.size());
     UrbEvent event;
-    if (end == std::string_view::npos) return parse_usbmon_line(text, &event);
     if (parse_usbmon_line(text.substr(0, end), &event)) return true;
-    text.remove_prefix(end + 1);
+    text.remove_prefix(std::min(end + 1, text.size()));
   }
   return false;
 }

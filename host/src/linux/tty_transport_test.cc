@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <termios.h>
 
+#include <atomic>
 #include <future>
 #include <numeric>
 #include <thread>
@@ -342,8 +343,9 @@ TEST(TtyTransport, ReadThatWaitsIsEndedFromAnotherThreadAndReadsWaitAgainLater) 
       std::array<uint8_t, 16> buffer{};
       EXPECT_EQ(port->read(buffer, far_away()).kind, IoKind::nothing_yet);
     });
-    // At every point of the read: before it, at its start, in its sleep.
-    for (int i = 0; i < turn * 10; ++i) std::this_thread::yield();
+    // At every point of the read: before it, at its start, in its sleep. Counting to 100,000 takes
+    // longer than a thread to start; to yield would take what others on this machine have to do.
+    for (std::atomic<int> spun = 0; spun < turn * 1000;) ++spun;
     port->let_reads_wait(false);
     reader.join();
     port->let_reads_wait(true);
