@@ -20,9 +20,6 @@
 // to itself, device and reader alternate on the other, never both runnable for long enough to be
 // separated, and each 4 KB costs two wake-ups of a halted processor; the same plain loop then does
 // 50 or 390 MB/s.
-//
-// `--awake` keeps the processors from halting (awake.h), as a machine does that has something else
-// to do.
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <sched.h>
@@ -38,13 +35,11 @@
 #include <cstring>
 #include <fstream>
 #include <map>
-#include <optional>
 #include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "awake.h"
 #include "firmware/ports/pc/pty_device.h"
 #include "millrace/host/serial_run.h"
 #include "millrace/link/classic_stream.h"
@@ -364,7 +359,6 @@ void print_row(uint32_t size, const std::string& client, const std::vector<Sampl
 int main(int argc, char** argv) {
   bool shared = false;
   bool extended = true;
-  bool is_awake = false;
   std::vector<uint32_t> sizes = {128, 512, 2048, 4096};
   std::vector<uint64_t> numbers;
   for (int i = 1; i < argc; ++i) {
@@ -372,8 +366,6 @@ int main(int argc, char** argv) {
       shared = true;
     } else if (std::string(argv[i]) == "--classic") {
       extended = false;
-    } else if (std::string(argv[i]) == "--awake") {
-      is_awake = true;
     } else if (std::string(argv[i]) == "--size" && i + 1 < argc) {
       sizes = {std::max(1u, static_cast<uint32_t>(std::strtoul(argv[++i], nullptr, 10)))};
     } else {
@@ -387,8 +379,6 @@ int main(int argc, char** argv) {
   cpu_set_t all;
   CPU_ZERO(&all);
   sched_getaffinity(0, sizeof(all), &all);
-  std::optional<bench::AwakeProcessors> awake;
-  if (is_awake) awake.emplace();
   cpu_set_t devices;
   CPU_ZERO(&devices);
   CPU_SET(0, &devices);
@@ -408,13 +398,12 @@ int main(int argc, char** argv) {
 
   fmt::print(
       "serial_clients: compiler {}, flags {}, CPU {}, N = {} rounds, device to host on a PTY, {} "
-      "protocol, {}, {}, "
+      "protocol, {}, "
       "{} pairs of {} MB a round (pyserial: a quarter); acknowledged: {} pairs of {} trips a "
       "round\n",
       __VERSION__, MILLRACE_CXX_FLAGS, cpu_name(), rounds, extended ? "extended" : "classic",
       shared ? "processors shared by all" : "device on processor 0, clients on the others",
-      is_awake ? "kept awake" : "idle processors halt", kStreamPairs, megabytes, kAckPairs,
-      kPairTrips);
+      kStreamPairs, megabytes, kAckPairs, kPairTrips);
 #ifndef __OPTIMIZE__
   fmt::print("WARNING: built without optimisation\n");
 #endif
