@@ -199,7 +199,7 @@ std::string unknown(const Command::Impl* at, const std::vector<std::string>& wor
   const char* what = option != words.end()                      ? "option"
                      : at->info->commands.empty() || at->action ? "argument"
                                                                 : "command";
-  return fmt::format("unknown {} {}{}", what, word, nearest(*at->info, word));
+  return fmt::format("unknown {} {}{}", what, word.empty() ? "''" : word, nearest(*at->info, word));
 }
 
 // One sentence for what CLI11 found wrong.

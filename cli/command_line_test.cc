@@ -153,6 +153,7 @@ TEST(CommandLine, UsageErrorsAreOneSentence) {
       {{"serial", "bnch"},
        "millrace: unknown command bnch (did you mean bench?); see tool serial --help\n"},
       {{}, "millrace: tool needs a command: serial; see tool --help\n"},
+      {{""}, "millrace: unknown command ''; see tool --help\n"},
   };
   for (const auto& one : cases) {
     const Tool::Outcome outcome = Tool().run(one.words);

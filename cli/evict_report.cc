@@ -17,11 +17,7 @@ using placement::Eviction;
 
 namespace {
 
-constexpr size_t kKeyWidth = 12;
-
-std::string row(const std::string& key, const std::string& value) {
-  return wrap(fmt::format("{:<{}}{}", key, kKeyWidth, printable(value)), kWidth, kKeyWidth) + '\n';
-}
+constexpr KeyRow row(12);
 
 }  // namespace
 

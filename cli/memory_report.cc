@@ -19,11 +19,7 @@ using profile::RegionUse;
 
 namespace {
 
-constexpr size_t kKeyWidth = 12;
-
-std::string row(const std::string& key, const std::string& value) {
-  return wrap(fmt::format("{:<{}}{}", key, kKeyWidth, printable(value)), kWidth, kKeyWidth) + '\n';
-}
+constexpr KeyRow row(12);
 
 std::string overlap_sentence(const profile::Overlap& one) {
   return fmt::format("sections {} and {} {} {} from 0x{:08X}", one.first, one.second,

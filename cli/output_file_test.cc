@@ -66,6 +66,16 @@ TEST_F(OutputFile, AFolderIsRefused) {
   EXPECT_EQ(check_output(folder_).error().code, host::ErrorCode::usage);
 }
 
+// NAME_MAX is 255.
+TEST_F(OutputFile, ANameThatIsTooLongIsSaidSo) {
+  const std::string path = folder_ / std::string(256, 'x');
+  for (const host::Status& status : {check_output(path), write_output(path, "x")}) {
+    ASSERT_FALSE(status);
+    EXPECT_EQ(status.error().code, host::ErrorCode::usage);
+    EXPECT_NE(status.error().message.find("too long (give a shorter one)"), std::string::npos);
+  }
+}
+
 TEST_F(OutputFile, ADeviceIsWrittenToAndStays) {
   EXPECT_TRUE(check_output("/dev/full"));
   EXPECT_EQ(write_output("/dev/full", "x").error().code, host::ErrorCode::no_space);

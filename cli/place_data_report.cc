@@ -21,12 +21,8 @@ using placement::UnitKind;
 
 namespace {
 
-constexpr size_t kKeyWidth = 12;
+constexpr KeyRow row(12);
 constexpr size_t kNameWidth = 30;
-
-std::string row(const std::string& key, const std::string& value) {
-  return wrap(fmt::format("{:<{}}{}", key, kKeyWidth, printable(value)), kWidth, kKeyWidth) + '\n';
-}
 
 std::string percent(double part, uint64_t of) {
   return fmt::format("{:.1f}", of == 0 ? 0 : 100 * part / static_cast<double>(of));

@@ -26,13 +26,10 @@ using placement::Why;
 namespace {
 
 constexpr size_t kKeyWidth = 12;
+constexpr KeyRow row(kKeyWidth);
 constexpr size_t kNameWidth = 34;
 constexpr size_t kBarWidth = 50;
 constexpr size_t kCurveRows = 16;
-
-std::string row(const std::string& key, const std::string& value) {
-  return wrap(fmt::format("{:<{}}{}", key, kKeyWidth, printable(value)), kWidth, kKeyWidth) + '\n';
-}
 
 std::string weight_unit(const Placement& placement) {
   return placement.profile.unit == profile::WeightUnit::cycles ? "cycles" : "samples";

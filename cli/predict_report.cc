@@ -16,11 +16,7 @@ using placement::Prediction;
 
 namespace {
 
-constexpr size_t kKeyWidth = 12;
-
-std::string row(const std::string& key, const std::string& value) {
-  return wrap(fmt::format("{:<{}}{}", key, kKeyWidth, value), kWidth, kKeyWidth) + '\n';
-}
+constexpr KeyRow row(12);
 
 Json cycles_json(const Cycles& one) {
   return {
@@ -68,7 +64,7 @@ std::string predict_report(const Prediction& p) {
   } else {
     out += claim(p);
   }
-  for (const std::string& one : p.notes) out += row("note", printable(one));
+  for (const std::string& one : p.notes) out += row("note", one);
   return out;
 }
 

@@ -21,14 +21,10 @@ using profile::WeightUnit;
 
 namespace {
 
-constexpr size_t kKeyWidth = 12;
+constexpr KeyRow row(12);
 constexpr size_t kFunctionWidth = 40;
 constexpr size_t kFileWidth = 28;
 constexpr size_t kSmallTable = 8;  // memories, libraries
-
-std::string row(const std::string& key, const std::string& value) {
-  return wrap(fmt::format("{:<{}}{}", key, kKeyWidth, printable(value)), kWidth, kKeyWidth) + '\n';
-}
 
 std::string interval(const Profile& profile, uint64_t weight) {
   const auto range = profile.interval(weight);

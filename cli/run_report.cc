@@ -20,11 +20,8 @@ using host::RunResult;
 namespace {
 
 constexpr size_t kKeyWidth = 15;
+constexpr KeyRow row(kKeyWidth);
 constexpr size_t kFaultsShown = 20;
-
-std::string row(const std::string& key, const std::string& value) {
-  return wrap(fmt::format("{:<{}}{}", key, kKeyWidth, printable(value)), kWidth, kKeyWidth) + '\n';
-}
 
 std::string device_line(const RunResult& result) {
   if (result.end == host::RunEnd::no_answer) return "it did not answer";
@@ -167,7 +164,7 @@ std::string fault_rows(const RunResult& result, const Colour& colour) {
                          fault_kind_name(static_cast<link::FaultKind>(kind)));
   }
   std::string out =
-      '\n' + row(colour.bad("faults") + std::string(kKeyWidth - 6, ' '),
+      '\n' + row(colour.bad("faults"),
                  result.verdict.kind == host::VerdictKind::not_our_stream
                      ? fmt::format("{} ({}): this is not the stream that was asked for",
                                    grouped(totals.faults), kinds)

@@ -105,9 +105,22 @@ std::string Table::csv() const {
   return out;
 }
 
+std::string KeyRow::operator()(const std::string& key, const std::string& value) const {
+  const std::string space(std::max<size_t>(1, without(key_width_, columns_of(key))), ' ');
+  return wrap(key + space + printable(value), kWidth, key_width_) + '\n';
+}
+
 size_t columns_of(const std::string& text) {
-  const auto continues = [](char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; };
-  return text.size() - static_cast<size_t>(std::count_if(text.begin(), text.end(), continues));
+  constexpr char kEscape = '\x1b';
+  size_t columns = 0;
+  bool is_colour = false;
+  for (const char c : text) {
+    const bool continues = (static_cast<unsigned char>(c) & 0xC0) == 0x80;
+    if (c == kEscape) is_colour = true;
+    if (!is_colour && !continues) ++columns;
+    if (c == 'm') is_colour = false;
+  }
+  return columns;
 }
 
 std::string wrap(const std::string& text, size_t width, size_t indent) {

@@ -31,10 +31,22 @@ class Table {
   std::vector<std::vector<std::string>> rows_;
 };
 
+// The lines of a report that name what they tell: `constexpr KeyRow row(12); row("target", text)`
+// is the key, padded to 12 columns, and the text, made printable(), which goes on below itself.
+class KeyRow {
+ public:
+  constexpr explicit KeyRow(size_t key_width) : key_width_(key_width) {}
+  // Ends with a newline. `key` is written as it is: it may have a colour.
+  std::string operator()(const std::string& key, const std::string& value) const;
+
+ private:
+  size_t key_width_;
+};
+
 // Breaks `text` at spaces into lines of at most `width` columns; each line after the first starts
 // with `indent` spaces; spaces at the start are kept. UTF-8 is counted by code point.
 std::string wrap(const std::string& text, size_t width, size_t indent);
-// Columns that `text` takes.
+// Columns that `text` takes. A Colour takes none.
 size_t columns_of(const std::string& text);
 
 }  // namespace millrace::cli

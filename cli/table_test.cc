@@ -62,6 +62,23 @@ TEST(Wrap, BreaksAtSpacesAndIndents) {
 
 TEST(Columns, CountsCodePoints) { EXPECT_EQ(columns_of("µs"), 2U); }
 
+TEST(Columns, ColoursTakeNone) { EXPECT_EQ(columns_of("\x1b[1;31mmmm\x1b[0mm"), 4U); }
+
+// Keys of 12 columns; the value has 100 - 12 = 88, and goes on below itself.
+TEST(KeyRow, WrapsTheValueBelowItself) {
+  constexpr KeyRow row(12);
+  EXPECT_EQ(row("target", "teensy41"), "target      teensy41\n");
+  EXPECT_EQ(row("", "two\x1b[2J"), "            two?[2J\n");
+  const std::string full(88, 'x');
+  EXPECT_EQ(row("note", full + " y"), "note        " + full + "\n            y\n");
+  EXPECT_EQ(row("a key beyond it", "v"), "a key beyond it v\n");
+}
+
+TEST(KeyRow, ColourDoesNotMoveTheValue) {
+  constexpr KeyRow row(8);
+  EXPECT_EQ(row("\x1b[31mfaults\x1b[0m", "1"), "\x1b[31mfaults\x1b[0m  1\n");
+}
+
 TEST(Statistics, OfASample) {
   // 2, 4, 6: mean 4, squares 4 + 0 + 4 = 8, over n - 1 = 2 gives 4, root 2.
   const Statistics statistics = statistics_of({6, 2, 4});

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/core.h>
 
+#include <algorithm>
+
 #include "cli/turnaround_report.h"
 
 namespace millrace::cli {
@@ -14,10 +16,9 @@ std::string endpoint_name(uint8_t endpoint) {
 }
 
 std::string microseconds(double nanoseconds) {
-  std::string text = fmt::format("{:.3f}", nanoseconds / 1000);
-  text.erase(text.find_last_not_of('0') + 1);
-  if (text.back() == '.') text.pop_back();
-  return text;
+  const auto tenths = static_cast<int64_t>(std::max(nanoseconds, 0.0)) / 100;
+  return tenths % 10 == 0 ? fmt::format("{}", tenths / 10)
+                          : fmt::format("{}.{}", tenths / 10, tenths % 10);
 }
 
 std::string urb_status_name(int32_t status) {

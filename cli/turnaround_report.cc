@@ -9,6 +9,7 @@
 
 #include "cli/histogram_text.h"
 #include "cli/print.h"
+#include "cli/short_name.h"
 #include "cli/table.h"
 #include "cli/values.h"
 
@@ -22,13 +23,10 @@ using capture::Turnaround;
 
 namespace {
 
-constexpr size_t kKeyWidth = 15;
+constexpr KeyRow row(15);
+constexpr size_t kNameWidth = 80;  // of a capture: fits a line behind its key
 constexpr uint64_t kPairsForHistogram = 8;
 constexpr size_t kTablesShown = 8;
-
-std::string row(const std::string& key, const std::string& value) {
-  return wrap(fmt::format("{:<{}}{}", key, kKeyWidth, printable(value)), kWidth, kKeyWidth) + '\n';
-}
 
 std::string link_type_name(uint16_t type) {
   switch (type) {
@@ -46,20 +44,18 @@ std::string link_type_name(uint16_t type) {
       return "USB packets, full speed (294)";
     case capture::kLinkUsb20High:
       return "USB packets, high speed (295)";
-    case capture::kLinkUsbmonText:
-      return "usbmon text";
     default:
       return fmt::format("link type {}", type);
   }
 }
 
 std::string capture_line(const CaptureAnalysis& a) {
-  std::string types;
+  std::string out = capture::name_of(a.format);
   for (const auto& [type, count] : a.link_types) {
-    types += (types.empty() ? "" : ", ") + link_type_name(type);
+    if (type != capture::kLinkUsbmonText)
+      out += ", " + link_type_name(type);  // a format of its own
   }
-  std::string out = fmt::format("{}, {}, {} in {}", capture::name_of(a.format), types,
-                                plural(a.file.records, "record"), human_bytes(a.file.bytes));
+  out += fmt::format(", {} in {}", plural(a.file.records, "record"), human_bytes(a.file.bytes));
   if (a.last_ns > a.first_ns) out += ", " + duration(static_cast<double>(a.last_ns - a.first_ns));
   return out;
 }
@@ -325,7 +321,8 @@ std::string device_part(const DeviceAnalysis& device) {
 
 std::string turnaround_report(const CaptureAnalysis& a, const TurnaroundView& view,
                               const Colour& colour) {
-  std::string out = row("capture", printable(view.name) + ": " + capture_line(a));
+  std::string out =
+      row("capture", cut_middle(printable(view.name), kNameWidth) + ": " + capture_line(a));
   const DeviceAnalysis* device = nullptr;
   const Turnaround* first = a.headline(&device);
   if (first != nullptr) {

@@ -25,7 +25,8 @@ Json pings_json(const capture::PingResult& pings);
 
 std::string device_name(capture::DeviceKey key);  // 1.5: bus and address
 std::string endpoint_name(uint8_t endpoint);      // OUT 2, IN 2
-std::string microseconds(double nanoseconds);     // 62, 62.3: three digits after the point at most
+// 62, 62.3: cut to the 100 ns to which quantiles are known, so that all times of a report agree.
+std::string microseconds(double nanoseconds);
 // EPIPE (stalled): of an errno of Linux, negative.
 std::string urb_status_name(int32_t status);
 

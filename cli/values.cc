@@ -40,7 +40,7 @@ Result<std::vector<T>> parse_list(const std::string& text, Result<T> (*parse)(co
     Result<T> item = parse(text.substr(at, comma - at));
     if (!item) return item.error();
     if (std::find(out.begin(), out.end(), *item) != out.end()) {
-      return Error{ErrorCode::usage, "must not have an item twice (--repeat measures again)"};
+      return Error{ErrorCode::usage, "must not have an item twice (name each once)"};
     }
     out.push_back(*item);
     at = comma + 1;
@@ -136,14 +136,6 @@ std::string whole(double number) {
 }
 
 std::string percent(double share) { return fmt::format("{:.1f}", share * 100); }
-
-std::string megabytes_per_s(double bytes) {
-  const double rate = bytes / 1e6;
-  if (rate >= 100) return fmt::format("{:.0f}", rate);
-  if (rate >= 10) return fmt::format("{:.1f}", rate);
-  if (rate >= 1) return fmt::format("{:.2f}", rate);
-  return fmt::format("{:.3f}", rate);
-}
 
 std::string duration(double nanoseconds) {
   const auto with = [](double value, const char* unit) {

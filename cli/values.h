@@ -48,12 +48,12 @@ ValueParser folder_into(std::string* target);
 std::string ack_name(uint16_t window_frames);  // none, each, window:N
 std::string direction_name(link::Direction direction);
 
-using host::grouped;                        // 1,048,576
-std::string whole(double number);           // 9,765.6 -> 9,766; below 0 is 0
-std::string percent(double share);          // 0.625 -> 62.5, with no sign
-std::string megabytes_per_s(double bytes);  // 36.9: three significant digits or more
-std::string duration(double nanoseconds);   // 12.3 us, 1.24 ms, 2.50 s
-std::string human_bytes(uint64_t bytes);    // 44.3 KB (1,000)
+using host::grouped;                // 1,048,576
+std::string whole(double number);   // 9,765.6 -> 9,766; below 0 is 0
+std::string percent(double share);  // 0.625 -> 62.5, with no sign
+using host::megabytes_per_s;
+std::string duration(double nanoseconds);                     // 12.3 us, 1.24 ms, 2.50 s
+std::string human_bytes(uint64_t bytes);                      // 44.3 KB (1,000)
 std::string plural(uint64_t count, const std::string& noun);  // 1 frame, 2 frames
 
 }  // namespace millrace::cli

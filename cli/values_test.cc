@@ -66,9 +66,6 @@ TEST(Formatting, ReadsAsPeopleWrite) {
   EXPECT_EQ(grouped(999), "999");
   EXPECT_EQ(grouped(1000), "1,000");
   EXPECT_EQ(grouped(18446744073709551615U), "18,446,744,073,709,551,615");
-  EXPECT_EQ(megabytes_per_s(36.94e6), "36.9");
-  EXPECT_EQ(megabytes_per_s(181.2e6), "181");
-  EXPECT_EQ(megabytes_per_s(0.0123e6), "0.012");
   EXPECT_EQ(duration(999), "999 ns");
   EXPECT_EQ(duration(12345), "12.3 us");
   EXPECT_EQ(duration(2.5e9), "2.50 s");

@@ -21,6 +21,10 @@ with e2e.temporary_folder() as folder:
         assert not os.path.lexists(link), "the link is left behind"
         open(link, "w").close()
         e2e.fails("device", "pc", "--link", link, expect=1, says=link)
+        other = os.path.join(folder, "other")
+        os.symlink(link, other)
+        e2e.fails("device", "pc", "--link", other, expect=1, says="which is no terminal")
+        assert os.readlink(other) == link
 
 # A link that leads nowhere, as one of a device that was killed, is replaced; at the end only a link
 # of one's own is taken away.

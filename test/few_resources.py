@@ -2,6 +2,7 @@
 """Too little memory for a thread, too few descriptors: one sentence and an exit code, no abort."""
 import pathlib
 import resource
+import subprocess
 
 import e2e
 
@@ -24,3 +25,16 @@ for limit in range(3, 16):
     if outcome.code == 1 and not sanitized:
         assert outcome.err.count("\n") == 1 and "ulimit -n" in outcome.err, outcome
 assert outcome.code == 0, outcome
+
+# A program in C over the library: an error with a sentence, no abort.
+client = pathlib.Path(e2e.MILLRACE).parent / "test/link_receive"
+said = 0
+with e2e.PcDevice("--protocol", "link") as device, e2e.temporary_folder() as folder:
+    for limit in range(8, 40, 2) if not sanitized else ():
+        done = subprocess.run(
+            [client, device.path, pathlib.Path(folder) / "got", "source 3000000"],
+            capture_output=True, text=True, timeout=e2e.DEADLINE_S,
+            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit * MIB, limit * MIB)))
+        assert 0 <= done.returncode < 128, done
+        said += "(end other programs)" in done.stderr
+assert said > 0 or sanitized

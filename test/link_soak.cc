@@ -2,10 +2,14 @@
 // Runs random histories of a link (link/src/testing/link_schedule.h) for a time or a volume: small
 // ones, which are many, and now and then one of 32 to 128 MiB, which is where the volume comes
 // from. Prints how much was delivered under which kinds of fault; a history counts for each that it
-// has. Exit code 1 and the history at the first that fails. usage: link_soak LIMIT [FIRST_NUMBER]
-// LIMIT: seconds, or a volume such as 10G or 1T
+// has. The same at Ctrl-C (exit code 130) and at the first that fails (exit code 1, with that
+// history). On a terminal one line shows how far it is.
+// usage: link_soak LIMIT [FIRST_NUMBER]   LIMIT: seconds, or a volume such as 10G or 1T
+#include <unistd.h>
+
 #include <array>
 #include <chrono>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -22,6 +26,8 @@ constexpr std::array<const char*, 13> kKinds = {
     "flipped bits",   "lost chunks",    "repeated chunks",  "inserted bytes", "short reads",
     "overrun (gaps)", "stalls of host", "stalls of device", "replugs",        "host killed",
     "device reset",   "another host",   "bad weather (x20)"};
+
+volatile std::sig_atomic_t interrupted = 0;
 
 struct Kind {
   uint64_t histories = 0;
@@ -43,7 +49,7 @@ class Soak {
   bool run(uint64_t number, const Schedule& schedule) {
     const ScheduleResult result = run_schedule(schedule);
     if (!result.error.empty()) {
-      std::printf("FAILED: history %llu: %s\n%s\n", static_cast<unsigned long long>(number),
+      std::printf("\nFAILED: history %llu: %s\n%s\n", static_cast<unsigned long long>(number),
                   result.error.c_str(), to_text(schedule).c_str());
       return false;
     }
@@ -59,6 +65,14 @@ class Soak {
       kinds_[i].bytes += result.delivered_bytes;
     }
     return true;
+  }
+
+  // On a terminal the line is written over by the next one.
+  void show_progress(double share) const {
+    std::printf("\r\x1b[K%3.0f %%  %llu histories, %.3f GB delivered, %llu damages", share * 100,
+                static_cast<unsigned long long>(histories_), gigabytes(delivered_),
+                static_cast<unsigned long long>(damages_));
+    std::fflush(stdout);
   }
 
   void print_line(double seconds) const {
@@ -98,18 +112,35 @@ int main(int argc, char** argv) {
   const double limit = std::strtod(argv[1], &unit);
   const double factor = *unit == 'T' ? 1e12 : *unit == 'G' ? 1e9 : 0;
   uint64_t number = argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 1;
+  for (const int each : {SIGINT, SIGTERM}) std::signal(each, [](int) { interrupted = 1; });
+  const char* const term = std::getenv("TERM");
+  const bool is_terminal =
+      isatty(STDOUT_FILENO) != 0 && (term == nullptr || std::strcmp(term, "dumb") != 0);
+  const double between = is_terminal ? 1 : 10;
   const auto start = Clock::now();
-  double next_report = 10;
+  double passed = 0;
+  double next_report = between;
   Soak soak;
-  for (bool done = false; !done; ++number) {
+  bool is_right = true;
+  for (bool done = false; !done && is_right && interrupted == 0; ++number) {
     const bool large = number % (kSmallOnes + 1) == 0;
-    if (!soak.run(number, large ? random_bulk_schedule(number) : random_schedule(number))) return 1;
-    const double passed = std::chrono::duration<double>(Clock::now() - start).count();
-    done = factor > 0 ? static_cast<double>(soak.delivered()) >= limit * factor : passed >= limit;
-    if (passed < next_report && !done) continue;
-    next_report = passed + 10;
-    soak.print_line(passed);
+    is_right = soak.run(number, large ? random_bulk_schedule(number) : random_schedule(number));
+    passed = std::chrono::duration<double>(Clock::now() - start).count();
+    const double share =
+        factor > 0 ? static_cast<double>(soak.delivered()) / (limit * factor) : passed / limit;
+    done = !(share < 1);
+    if (passed < next_report || done) continue;
+    next_report = passed + between;
+    if (is_terminal) {
+      soak.show_progress(share);
+    } else {
+      soak.print_line(passed);
+    }
   }
+  if (is_terminal) std::printf("\r\x1b[K");
+  soak.print_line(passed);
   soak.print_kinds();
-  return 0;
+  if (!is_right) return 1;
+  if (interrupted != 0) std::printf("interrupted: this is what was run until then\n");
+  return interrupted != 0 ? 130 : 0;
 }

@@ -41,7 +41,7 @@ with e2e.temporary_folder() as name:
 
     e2e.fails(*BENCH, "--json", folder / "none" / "x.json", expect=1, says="no such folder")
     e2e.fails(*BENCH, "--json", folder, expect=2, says="folder")
-    e2e.fails(*BENCH, "--json", folder / (256 * "x"), expect=1, says="File name too long")
+    e2e.fails(*BENCH, "--json", folder / (256 * "x"), expect=2, says="the name is too long (give a shorter one)")
     e2e.millrace(*BENCH, "--json", "/dev/full", expect=1).says(
         "write /dev/full: no space left on it")
     assert stat.S_ISCHR(os.stat("/dev/full").st_mode), "/dev/full was replaced"

@@ -151,7 +151,7 @@ def check_bad_options(folder):
     bad("--usb", "cable", says="none, host, pty")
     bad("--usb", "pty=", says="pty=LINK")
     (folder / "file").write_text("precious")
-    bad("--usb", f"pty={folder}/file", says="is no link")
+    bad("--usb", f"pty={folder}/file", says="is no symbolic link (choose another name)")
     assert (folder / "file").read_text() == "precious"
     bad("--usb", "pty=/nowhere/x", says="/nowhere/x")
     bad("--usb", "host", "--host", "nonsense", says="windows-serial")

@@ -48,11 +48,11 @@ fails("udp", "bench", target, expect=3, says="refused, nothing echoes there")
 BAD = (
     (("--size", "31"), "give 32 to 65507"), (("--size", "65508"), "give 32 to 65507"),
     (("--first", "600", "--top", "500"), "--first is above --top"),
-    (("--width", "0.001"), "steps are more than"),
+    (("--width", "0.001"), "29,500,001 steps are more than 10,000"),
     (("--top", "100000000", "--width", "100000000"), "more than 100,000,000 datagrams"),
     (("--in-flight", "2", "--search", "ndr"), "no rate to search for"),
     (("--host-address", "1.2.3.4"), "are for board: targets"),
-    (("--first", "nan"), "give a number"), (("--top", "-1"), "give a number"),
+    (("--first", "nan"), "give a number above 0, at most 100,000,000"), (("--top", "-1"), "give a number"),
     (("--passes", "0"), "--passes"), (("--port", "65536"), "--port"),
 )
 for words, says in BAD:
@@ -105,7 +105,7 @@ if subprocess.run([*NAMESPACE, "true"], capture_output=True).returncode == 0:
 server = start("udp", "echo", "--address", "::1", "--port", "0")
 line = server.stdout.readline()
 if match := re.fullmatch(r"echoes at ::1 port (\d+)\n", line):
-    _, result = measure("udp", "bench", f"[::1]:{match[1]}", "--in-flight", "2", "--step-ms", "50",
+    _, result = measure("udp", "bench", f"[::1]:{match[1]}", "--in-flight", "2", "--step-ms", "500",
                         "--passes", "1", "--size", "32,65507", "--allow-fragments", *PATIENT,
                         expect=(0, 1))
     for ladder in result["sizes"]:

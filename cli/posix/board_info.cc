@@ -18,15 +18,11 @@ using board::StartKind;
 
 namespace {
 
-constexpr size_t kKeyWidth = 14;
+constexpr KeyRow row(14);
 constexpr size_t kNameWidth = 40;
 constexpr size_t kSegmentsShown = 40;
 
 std::string hex(uint32_t value) { return fmt::format("0x{:08X}", value); }
-
-std::string row(const std::string& key, const std::string& value) {
-  return wrap(fmt::format("{:<{}}{}", key, kKeyWidth, printable(value)), kWidth, kKeyWidth) + '\n';
-}
 
 std::string shortened(const std::string& name) {
   return name.size() <= kNameWidth ? name : name.substr(0, kNameWidth - 3) + "...";

@@ -47,8 +47,9 @@ ValueParser decimal_into(double* target, double max, const char* example) {
     char* end = nullptr;
     const double value = std::strtod(text.c_str(), &end);
     if (text.empty() || *end != '\0' || !std::isfinite(value) || value <= 0 || value > max) {
-      return Status(Error{ErrorCode::usage,
-                          fmt::format("give a number up to {:g}, such as {}", max, example)});
+      return Status(
+          Error{ErrorCode::usage,
+                fmt::format("give a number above 0, at most {}, such as {}", whole(max), example)});
     }
     *target = value;
     return Status();
@@ -76,8 +77,8 @@ Status check(const Options& o) {
   if (l.first_per_s > l.top_per_s) return usage("--first is above --top");
   const double steps = (l.top_per_s - l.first_per_s) / l.width_per_s + 1;
   if (steps > kMostSteps) {
-    return usage(
-        fmt::format("{:.0f} steps are more than {:.0f} (a larger --width)", steps, kMostSteps));
+    return usage(fmt::format("{} steps are more than {} (a larger --width)",
+                             steps < 1e15 ? whole(steps) : "so many", whole(kMostSteps)));
   }
   const double seconds = static_cast<double>(l.plan.duration_ns) / 1e9;
   if (l.top_per_s * seconds > static_cast<double>(udp::kMostDatagrams)) {
@@ -138,9 +139,8 @@ int run(Options& options, const Invocation& invocation) {
     const udp::PortMaker make = [&]() -> Result<std::unique_ptr<udp::DatagramPort>> {
       Result<std::unique_ptr<udp::DatagramPort>> port = options.target.open(bytes);
       if (port && is_first) {
-        print(out, "{}: {} B, {}{}\n", printable(options.target.name), bytes,
-              (*port)->info().interface.empty() ? "" : (*port)->info().interface + ", ",
-              options.target.is_board() ? "virtual time, predicted" : "real time");
+        write_text(out, ladder_heading(options.target.name, (*port)->info(), bytes,
+                                       options.target.is_board()));
         write_now(out, step_heading());
         is_first = false;
       }
@@ -272,7 +272,7 @@ void add_udp_bench(Command parent, const Program& program) {
   add_search_options(command, options.get());
   command.option("--receive-buffer", "BYTES", "Of the socket; K, M = 1,024, 1,048,576 (4M)",
                  ValueKind::text,
-                 number_into(&options->target.socket.receive_buffer, Scale::bytes, 4096, 1 << 30));
+                 number_into(&options->target.socket.receive_buffer, Scale::bytes, 4096, 1 << 29));
   command.option("--probe-ms", "MS", "How long the first echo may take, ahead of the ladder (1000)",
                  ValueKind::text,
                  number_into(&options->target.socket.probe_ms, Scale::count, 1, 60'000));

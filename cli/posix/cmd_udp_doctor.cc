@@ -25,14 +25,15 @@ struct Options {
   OutputOptions outputs;
 };
 
-std::string row(const char* name, const std::string& text) {
-  return text.empty() ? "" : wrap(fmt::format("  {:<11}{}", name, printable(text)), 100, 13) + '\n';
+std::string row(const std::string& name, const std::string& text) {
+  constexpr KeyRow kRow(13);
+  return text.empty() ? "" : kRow("  " + name, text);
 }
 
 std::string findings_text(const std::vector<NetworkFinding>& findings, const Colour& colour) {
   std::string out;
   for (const NetworkFinding& each : findings) {
-    std::string text = wrap("  - " + printable(each.sentence), 100, 4) + '\n';
+    std::string text = wrap("  - " + printable(each.sentence), kWidth, 4) + '\n';
     out += each.is_blocking ? colour.bad(text) : text;
     if (!each.remedy.empty()) (out += "    ") += printable(each.remedy) + '\n';
   }

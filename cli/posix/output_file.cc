@@ -47,8 +47,10 @@ Error failure(const std::string& path, int number) {
     case ELOOP:
       return {ErrorCode::not_found,
               start + "this symbolic link leads back to itself (remove it, or write elsewhere)"};
+    case ENAMETOOLONG:
+      return {ErrorCode::usage, start + "the name is too long (give a shorter one)"};
     default:
-      return {ErrorCode::io, start + std::strerror(number)};
+      return {ErrorCode::io, start + std::strerror(number) + " (choose another place)"};
   }
 }
 

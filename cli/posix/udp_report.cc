@@ -9,6 +9,7 @@
 #include "cli/histogram_text.h"
 #include "cli/print.h"
 #include "cli/result_json.h"
+#include "cli/short_name.h"
 #include "cli/statistics.h"
 #include "cli/values.h"
 
@@ -19,17 +20,19 @@ using udp::StepResult;
 
 namespace {
 
-constexpr size_t kIndent = 15;
+constexpr KeyRow row(15);
 constexpr uint64_t kLeastForHistogram = 8;
 constexpr int64_t kBucketsOfAnOctave = 32;  // host::Histogram's
 
-std::string row(const std::string& name, const std::string& text) {
-  return wrap(fmt::format("{:<15}{}", name, text), kWidth, kIndent) + '\n';
-}
-
 std::string us(uint64_t ns) { return fmt::format("{:.1f}", static_cast<double>(ns) / 1000); }
 
-std::string rate(double per_s) { return whole(per_s); }
+std::string rate(double per_s) { return per_s < 10 ? fmt::format("{:.3g}", per_s) : whole(per_s); }
+
+// As far as a column has room.
+std::string count(uint64_t number, size_t width) {
+  const std::string text = grouped(number);
+  return text.size() <= width ? text : std::to_string(number);
+}
 
 std::string limit(const LadderResult& r, const udp::RateLimit& found, const std::string& until) {
   if (!found.rate_per_s && found.is_host_limited) {
@@ -110,7 +113,7 @@ std::string aftermath_lines(const udp::Aftermath& after) {
                                        duration(static_cast<double>(*after.recovery_ns)), at));
   }
   if (!after.pings.trouble.empty()) {
-    out += row("pings", "not known: " + printable(after.pings.trouble));
+    out += row("pings", "not known: " + after.pings.trouble);
   } else if (after.pings.sent != 0) {
     out += row("pings",
                fmt::format("{} of {} answered after it", after.pings.answered, after.pings.sent));
@@ -214,6 +217,14 @@ Json limit_json(const udp::RateLimit& l) {
 
 }  // namespace
 
+std::string ladder_heading(const std::string& target, const udp::PortInfo& port, uint32_t bytes,
+                           bool is_virtual) {
+  const std::string rest =
+      fmt::format(": {} B, {}{}\n", bytes, port.interface.empty() ? "" : port.interface + ", ",
+                  is_virtual ? "virtual time, predicted" : "real time");
+  return cut_middle(printable(target), kWidth - std::min(kWidth, columns_of(rest) - 1)) + rest;
+}
+
 std::string step_heading() {
   return fmt::format("{:<9} {:>9} {:>9} {:>8} {:>7} {:>6} {:>6} {:>8} {:>8} {:>8} {:>9}\n", "",
                      "offered/s", "answered", "lost", "late", "dup", "reord", "p50 us", "p99",
@@ -225,9 +236,9 @@ std::string step_line(const std::string& part, const StepResult& s, const Colour
       s.plan.in_flight != 0 ? fmt::format("{}x", s.plan.in_flight) : rate(s.plan.rate_per_s);
   std::string line =
       fmt::format("{:<9} {:>9} {:>9} {:>8} {:>7} {:>6} {:>6} {:>8} {:>8} {:>8} {:>9}", part,
-                  offered, rate(s.answered_per_s), s.lost() + s.refused, s.late, s.duplicate,
-                  s.reordered, us(s.rtt.quantile(0.5)), us(s.rtt.quantile(0.99)),
-                  us(s.rtt.quantile(0.999)), us(s.rtt.max()));
+                  offered, rate(s.answered_per_s), count(s.lost() + s.refused, 8), count(s.late, 7),
+                  count(s.duplicate, 6), count(s.reordered, 6), us(s.rtt.quantile(0.5)),
+                  us(s.rtt.quantile(0.99)), us(s.rtt.quantile(0.999)), us(s.rtt.max()));
   std::string notes;
   if (!s.is_sustained()) notes += fmt::format("  {} queued", grouped(s.backlog));
   if (s.altered != 0) notes += fmt::format("  {} altered", grouped(s.altered));
@@ -269,7 +280,7 @@ std::string ladder_report(const LadderResult& r, const Colour& colour) {
   if (r.device) out += row("device", device_line(*r.device));
   if (r.aftermath) out += aftermath_lines(*r.aftermath);
   for (const udp::Behaviour& each : r.behaviours) {
-    out += row("", colour.bad(each.sentence));
+    out += colour.bad(row("", each.sentence));
   }
   if (r.port.receive_buffer_asked != 0 &&
       r.port.receive_buffer_granted < r.port.receive_buffer_asked) {
@@ -279,7 +290,7 @@ std::string ladder_report(const LadderResult& r, const Colour& colour) {
                                    human_bytes(r.port.receive_buffer_granted),
                                    r.port.receive_buffer_asked));
   }
-  if (!r.port.description.empty()) out += row("target", printable(r.port.description));
+  if (!r.port.description.empty()) out += row("target", r.port.description);
   out += round_trips(r);
   if (r.is_interrupted) out += row("interrupted", "this is what was measured until then");
   return out;

@@ -11,6 +11,9 @@
 
 namespace millrace::cli {
 
+// What is measured, above the steps; one line, however long the name is.
+std::string ladder_heading(const std::string& target, const udp::PortInfo& port, uint32_t bytes,
+                           bool is_virtual);
 // One line of a step as it ends, with its line end; "" for the heading above the first.
 std::string step_heading();
 std::string step_line(const std::string& part, const udp::StepResult& step, const Colour& colour);

@@ -29,5 +29,29 @@ TEST(UdpReport, StepLinesFitThePage) {
   EXPECT_FALSE(std::getline(lines, more)) << more;
 }
 
+// A column of 8 holds 999,999 with its comma, and eight digits without.
+TEST(UdpReport, CountsAreGroupedWhereThereIsRoom) {
+  udp::StepResult step;
+  step.plan.rate_per_s = 0.5;
+  step.sent = 12'345'678;
+  EXPECT_NE(step_line("pass 1", step, Colour(nullptr)).find("      0.5         0 12345678"),
+            std::string::npos);
+  step.sent = 345'678;
+  EXPECT_NE(step_line("pass 1", step, Colour(nullptr)).find("      0.5         0  345,678"),
+            std::string::npos);
+}
+
+TEST(UdpReport, HeadingFitsThePage) {
+  udp::PortInfo port;
+  EXPECT_EQ(ladder_heading("192.168.7.1", port, 32, false), "192.168.7.1: 32 B, real time\n");
+  port.interface = "enx0123456789ab";
+  const std::string path = "board:/" + std::string(200, 'd') + "/usb_echo_ncm_itcm.elf";
+  const std::string heading = ladder_heading(path, port, 1472, true);
+  EXPECT_EQ(heading.size(), kWidth + 1) << heading;  // and the end of the line
+  EXPECT_NE(heading.find("echo_ncm_itcm.elf: 1472 B, enx0123456789ab, virtual time"),
+            std::string::npos)
+      << heading;
+}
+
 }  // namespace
 }  // namespace millrace::cli

@@ -13,7 +13,6 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <sys/inotify.h>
-#include <sys/stat.h>
 #include <termios.h>
 #include <unistd.h>
 
@@ -23,6 +22,7 @@
 #include <span>
 
 #include "cli/print.h"
+#include "firmware/ports/pc/pty_link.h"
 
 namespace millrace::cli {
 
@@ -38,11 +38,6 @@ constexpr uint64_t kClosingWaitNs = 30'000'000'000;
 constexpr uint64_t kLinesNs = 1'000'000;
 constexpr size_t kPiece = 65536;
 constexpr size_t kOutputPiece = 4096;
-
-bool is_link_or_absent(const std::string& path) {
-  struct stat node {};
-  return lstat(path.c_str(), &node) != 0 || S_ISLNK(node.st_mode);
-}
 
 // What a PTY begins with is cooked and echoes.
 bool make_raw(const char* path) {
@@ -64,15 +59,15 @@ UsbPty::~UsbPty() {
 
 Status UsbPty::check() const {
   if (link_.empty()) return Status();
-  const auto wrong = [this](const char* why) {
-    return Error{ErrorCode::usage,
-                 fmt::format("--usb: link {}: {} (choose another place)", printable(link_), why)};
-  };
-  if (!is_link_or_absent(link_)) return wrong("is there and is no link");
+  const std::string start = fmt::format("--usb: link {}: ", printable(link_));
+  const std::string problem = firmware::pty_link_problem(link_, "");
+  if (!problem.empty()) return Error{ErrorCode::usage, start + printable(problem)};
   unlink(link_.c_str());
   // By another name: who waits for the port would take this for it.
   const std::string trial = fmt::format("{}.{}", link_, getpid());
-  if (symlink("/dev/null", trial.c_str()) != 0) return wrong(std::strerror(errno));
+  if (symlink("/dev/null", trial.c_str()) != 0) {
+    return Error{ErrorCode::usage, start + std::strerror(errno) + " (choose another place)"};
+  }
   unlink(trial.c_str());
   return Status();
 }
@@ -93,7 +88,8 @@ void UsbPty::appear() {
   users_ = 0;
   watch_ = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
   if (watch_ >= 0) inotify_add_watch(watch_, path_.c_str(), IN_OPEN | IN_CLOSE);
-  if (!link_.empty() && is_link_or_absent(link_)) {
+  // What somebody else has put there meanwhile stays.
+  if (!link_.empty() && firmware::pty_link_problem(link_, path_).empty()) {
     unlink(link_.c_str());
     if (symlink(path_.c_str(), link_.c_str()) != 0) {
       write_now(report_, fmt::format("millrace: --usb: link {}: {} (choose another place)\n",
@@ -107,13 +103,7 @@ void UsbPty::vanish() {
   close(master_);
   if (watch_ >= 0) close(watch_);
   master_ = watch_ = -1;
-  if (!link_.empty()) {
-    std::array<char, 128> target{};
-    const ssize_t size = readlink(link_.c_str(), target.data(), target.size());
-    if (size > 0 && path_ == std::string(target.data(), static_cast<size_t>(size))) {
-      unlink(link_.c_str());
-    }
-  }
+  if (!link_.empty() && firmware::link_target(link_) == path_) unlink(link_.c_str());
   path_.clear();
 }
 

@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <new>
 #include <string>
+#include <system_error>
 
 #include "millrace/host/link_session.h"
 
@@ -34,15 +36,29 @@ void say(const std::string& text, char* error, size_t size) {
   error[n] = 0;
 }
 
-}  // namespace
-
-millrace_link* millrace_link_open(const char* port, const millrace_link_place* resume, char* error,
-                                  size_t error_size) {
-  say("", error, error_size);
-  if (port == nullptr) {
-    say("no port given (a path, COMn, usb:VID:PID or serial:NUMBER)", error, error_size);
-    return nullptr;
+// What f() gives. What the standard library throws where the system has no thread or no memory left
+// must not go through C: `failed` of a sentence.
+template <class Function, class Failed>
+auto guarded(Function f, Failed failed) {
+  try {
+    return f();
+  } catch (const std::system_error& error) {
+    return failed(std::string("no thread can be made: ") + error.what() + " (end other programs)");
+  } catch (const std::bad_alloc&) {
+    return failed("out of memory (end other programs)");
   }
+}
+
+template <class Function>
+auto guarded(millrace_link* link, Function f) {
+  return guarded(f, [link](std::string text) -> decltype(f()) {
+    link->error = std::move(text);
+    return MILLRACE_LINK_ERROR;
+  });
+}
+
+millrace_link* open(const char* port, const millrace_link_place* resume, char* error,
+                    size_t error_size) {
   auto link = std::make_unique<millrace_link>();
   Result<std::unique_ptr<Endpoint>> endpoint = millrace::host::make_endpoint(port, {});
   if (!endpoint) {
@@ -67,8 +83,8 @@ millrace_link* millrace_link_open(const char* port, const millrace_link_place* r
   return link.release();
 }
 
-int millrace_link_read(millrace_link* link, uint8_t stream, int timeout_ms, const uint8_t** data,
-                       uint64_t* size, uint64_t* offset) {
+int read(millrace_link* link, uint8_t stream, int timeout_ms, const uint8_t** data, uint64_t* size,
+         uint64_t* offset) {
   const int64_t deadline = link->session->clock().now_ns() + timeout_ms * kNsPerMs;
   LinkItem item = link->session->peek(stream);
   do {
@@ -96,12 +112,8 @@ int millrace_link_read(millrace_link* link, uint8_t stream, int timeout_ms, cons
   return MILLRACE_LINK_NOTHING;
 }
 
-void millrace_link_consume(millrace_link* link, uint8_t stream, size_t size) {
-  link->session->consume(stream, size);
-}
-
-int64_t millrace_link_write(millrace_link* link, uint8_t stream, const uint8_t* data, size_t size,
-                            int end_of_message, int timeout_ms) {
+int64_t write(millrace_link* link, uint8_t stream, const uint8_t* data, size_t size,
+              int end_of_message, int timeout_ms) {
   LinkSession& session = *link->session;
   const int64_t deadline = session.clock().now_ns() + timeout_ms * kNsPerMs;
   size_t done = 0;
@@ -118,7 +130,7 @@ int64_t millrace_link_write(millrace_link* link, uint8_t stream, const uint8_t* 
   }
 }
 
-int millrace_link_finish(millrace_link* link, uint8_t stream, int end, int timeout_ms) {
+int finish(millrace_link* link, uint8_t stream, int end, int timeout_ms) {
   LinkSession& session = *link->session;
   const int64_t deadline = session.clock().now_ns() + timeout_ms * kNsPerMs;
   if (end == 0) session.end_of_message(stream);
@@ -132,6 +144,40 @@ int millrace_link_finish(millrace_link* link, uint8_t stream, int end, int timeo
       return MILLRACE_LINK_ERROR;
     }
   }
+}
+
+}  // namespace
+
+millrace_link* millrace_link_open(const char* port, const millrace_link_place* resume, char* error,
+                                  size_t error_size) {
+  say("", error, error_size);
+  if (port == nullptr) {
+    say("no port given (a path, COMn, usb:VID:PID or serial:NUMBER)", error, error_size);
+    return nullptr;
+  }
+  return guarded([&] { return open(port, resume, error, error_size); },
+                 [&](const std::string& text) -> millrace_link* {
+                   say(text, error, error_size);
+                   return nullptr;
+                 });
+}
+
+int millrace_link_read(millrace_link* link, uint8_t stream, int timeout_ms, const uint8_t** data,
+                       uint64_t* size, uint64_t* offset) {
+  return guarded(link, [&] { return read(link, stream, timeout_ms, data, size, offset); });
+}
+
+void millrace_link_consume(millrace_link* link, uint8_t stream, size_t size) {
+  link->session->consume(stream, size);
+}
+
+int64_t millrace_link_write(millrace_link* link, uint8_t stream, const uint8_t* data, size_t size,
+                            int end_of_message, int timeout_ms) {
+  return guarded(link, [&] { return write(link, stream, data, size, end_of_message, timeout_ms); });
+}
+
+int millrace_link_finish(millrace_link* link, uint8_t stream, int end, int timeout_ms) {
+  return guarded(link, [&] { return finish(link, stream, end, timeout_ms); });
 }
 
 uint64_t millrace_link_write_offset(const millrace_link* link, uint8_t stream) {

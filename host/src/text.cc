@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "millrace/host/text.h"
 
+#include <fmt/core.h>
+
 #include <cstdint>
 
 namespace millrace::host {
@@ -54,6 +56,12 @@ std::string grouped(uint64_t number) {
     out += digits[i];
   }
   return out;
+}
+
+std::string megabytes_per_s(double bytes_per_s) {
+  const double rate = bytes_per_s / 1e6;
+  const int decimals = rate >= 100 ? 0 : rate >= 10 ? 1 : rate >= 1 ? 2 : 3;
+  return fmt::format("{:.{}f}", rate, decimals);
 }
 
 }  // namespace millrace::host

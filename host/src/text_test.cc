@@ -32,5 +32,12 @@ TEST(Printable, EachByteThatIsNoUtf8BecomesAQuestionMark) {
   EXPECT_EQ(printable("\xe6\x97z"), "??z");
 }
 
+TEST(MegabytesPerS, HasThreeSignificantDigits) {
+  EXPECT_EQ(megabytes_per_s(181.2e6), "181");
+  EXPECT_EQ(megabytes_per_s(36.94e6), "36.9");
+  EXPECT_EQ(megabytes_per_s(2.64e6), "2.64");
+  EXPECT_EQ(megabytes_per_s(0.0123e6), "0.012");
+}
+
 }  // namespace
 }  // namespace millrace::host

@@ -26,9 +26,9 @@ double blocked_share(const RunResult& r) {
                            static_cast<double>(r.counters->run_us));
 }
 
-// `36.9 MB/s is 9.0 of 13 packets per microframe`, `0.7 MB/s is 58 % of full speed`, `80.0 MB/s`.
+// `36.9 MB/s is 9.0 of 13 packets per microframe`, `0.705 MB/s is 58 % of full speed`, `80.0 MB/s`.
 std::string rate_text(const RunResult& r) {
-  std::string text = fmt::format("{:.{}f} MB/s", r.bytes_per_s / 1e6, r.bytes_per_s < 1e6 ? 3 : 1);
+  std::string text = megabytes_per_s(r.bytes_per_s) + " MB/s";
   if (r.packets_per_microframe > 0) {
     text += fmt::format(" is {:.1f} of 13 packets per microframe", r.packets_per_microframe);
   } else if (r.ceiling_bytes_per_s > 0) {
@@ -94,15 +94,16 @@ Verdict what_limits(const RunResult& r) {
   }
   if (r.settings.window_frames > 0 && r.ack_round_trip_ns.count() > 0 &&
       !ignores_acknowledgements(r)) {
+    // The mean gives the rate: a few that took long cost what many short ones gain.
+    const double mean_ns = std::max(1.0, r.ack_round_trip_ns.mean());
+    const uint64_t in_flight = uint64_t{r.settings.window_frames} * r.settings.frame_size;
     return clean(
         VerdictKind::ack_bound,
-        fmt::format("ack-bound: {} bytes in flight and a round trip of {:.0f} us (median) make "
-                    "{:.1f} MB/s at most; {}; a window of more frames would go faster",
-                    grouped(uint64_t{r.settings.window_frames} * r.settings.frame_size),
+        fmt::format("ack-bound: {} bytes in flight and a round trip of {:.0f} us (mean, {:.0f} us "
+                    "median) make {} MB/s at most; {}; a window of more frames would go faster",
+                    grouped(in_flight), mean_ns / 1e3,
                     static_cast<double>(r.ack_round_trip_ns.quantile(0.5)) / 1e3,
-                    static_cast<double>(r.settings.window_frames) * r.settings.frame_size * 1e3 /
-                        std::max(1.0, static_cast<double>(r.ack_round_trip_ns.quantile(0.5))),
-                    rate));
+                    megabytes_per_s(static_cast<double>(in_flight) * 1e9 / mean_ns), rate));
   }
   if (blocked >= 0 && blocked < kHardlyBlocked) {
     return clean(VerdictKind::device_bound,

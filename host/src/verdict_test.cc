@@ -432,10 +432,11 @@ TEST(Verdict, FaultsOnTheWayOut) {
   expect(r, VerdictKind::lost_behind_device, "lost on the way out");
   r.counters->out_lost_bytes = 0;
   r.counters->out_altered_bytes = 2;
-  expect(r, VerdictKind::bit_errors, "on the way out");
+  expect(r, VerdictKind::bit_errors,
+         "altered on the way out: 2 bytes, first at offset 0 of the OUT");
   r.counters->out_altered_bytes = 0;
   r.counters->out_duplicated_bytes = 64;
-  expect(r, VerdictKind::duplicated, "on the way out");
+  expect(r, VerdictKind::duplicated, "duplicated on the way out: 64 bytes, first at");
   r.counters->out_duplicated_bytes = 0;
   r.counters->out_inserted_bytes = 3;
   expect(r, VerdictKind::foreign_writer, "3 bytes");
@@ -559,8 +560,15 @@ TEST(Verdict, AckBound) {
   r.bytes_per_s = 20e6;
   r.counters->total_blocked_us = 10000;
   r.ack_round_trip_ns.add(102400, 100);
-  // 2,048 B / 102.4 us = 20 MB/s (the histogram is within 3.2 %).
-  expect(r, VerdictKind::ack_bound, "2,048 bytes in flight and a round trip of 102 us");
+  // 2,048 B / 102.4 us = 20 MB/s; the histogram's quantiles are within 3.2 %, its mean is exact.
+  expect(r, VerdictKind::ack_bound,
+         "2,048 bytes in flight and a round trip of 102 us (mean, 102 us median) make 20.0 MB/s");
+  // One of 921.6 us on nine of 102.4: 184.3 us and 11.1 MB/s, though the median stays.
+  r.ack_round_trip_ns = Histogram();
+  r.ack_round_trip_ns.add(102400, 9);
+  r.ack_round_trip_ns.add(921600);
+  expect(r, VerdictKind::ack_bound, "a round trip of 184 us (mean, ");
+  expect(r, VerdictKind::ack_bound, " us median) make 11.1 MB/s at most");
 }
 
 TEST(Verdict, DeviceThatDoesNotWaitIsNotAckBound) {
@@ -588,6 +596,11 @@ TEST(Verdict, FullSpeedRateIsAShare) {
   r.packets_per_microframe = 0;
   r.bytes_per_s = 0.608e6;
   expect(r, VerdictKind::link_bound, "0.608 MB/s is 50 % of what full speed can carry");
+  // As many digits as in the line of the figure above it.
+  r.ceiling_bytes_per_s = 0;
+  r.bytes_per_s = 2.64e6;
+  r.counters->total_blocked_us = r.counters->run_us;
+  expect(r, VerdictKind::link_bound, "; 2.64 MB/s");
 }
 
 }  // namespace

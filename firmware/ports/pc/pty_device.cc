@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <termios.h>
 #include <unistd.h>
 
@@ -17,6 +16,7 @@
 
 #include "firmware/app/link_device.h"
 #include "firmware/ports/pc/faulty_port.h"
+#include "firmware/ports/pc/pty_link.h"
 #include "firmware/ports/pc/pty_port.h"
 
 namespace millrace::firmware {
@@ -62,7 +62,6 @@ struct PtyDevice::State {
   void publish_path(const std::string& new_path);
   bool make_link(const std::string& target, std::string* error);
   void remove_link();
-  std::string link_target() const;
   void publish_counters();
 
   PtyDeviceOptions options;
@@ -205,21 +204,15 @@ void PtyDevice::State::publish_path(const std::string& new_path) {
 bool PtyDevice::State::make_link(const std::string& target, std::string* error) {
   if (options.link_path.empty()) return true;
   const std::string& link = options.link_path;
-  struct stat status {};
-  if (lstat(link.c_str(), &status) == 0) {
-    if (!S_ISLNK(status.st_mode)) {
-      *error = link + ": is there and is no symbolic link (choose another name)";
+  const bool is_ours = link_made && link_target(link) == made_target;
+  if (!is_ours) {
+    const std::string problem = pty_link_problem(link, target);
+    if (!problem.empty()) {
+      *error = link + ": " + problem;
       return false;
     }
-    const std::string now = link_target();
-    if (!link_made && now != target && now.rfind("/dev/pts/", 0) == 0 &&
-        access(now.c_str(), F_OK) == 0) {
-      *error = link + ": leads to " + now +
-               ", which is in use (end the device that made it, or choose another name)";
-      return false;
-    }
-    unlink(link.c_str());
   }
+  unlink(link.c_str());
   if (symlink(target.c_str(), link.c_str()) != 0) {
     *error = link + ": the link to the terminal cannot be made: " + strerror(errno) +
              " (choose a name in a folder that is there and may be written)";
@@ -230,15 +223,9 @@ bool PtyDevice::State::make_link(const std::string& target, std::string* error) 
   return true;
 }
 
-std::string PtyDevice::State::link_target() const {
-  char text[4096];
-  const ssize_t size = readlink(options.link_path.c_str(), text, sizeof(text));
-  return size < 0 ? "" : std::string(text, static_cast<size_t>(size));
-}
-
 void PtyDevice::State::remove_link() {
   // What somebody else has put there meanwhile stays.
-  if (link_made && link_target() == made_target) unlink(options.link_path.c_str());
+  if (link_made && link_target(options.link_path) == made_target) unlink(options.link_path.c_str());
   link_made = false;
 }
 

@@ -5,12 +5,14 @@
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <string>
 #include <thread>
 
 #include "firmware/ports/pc/pty_host.h"
+#include "firmware/ports/pc/pty_link.h"
 
 namespace millrace::firmware {
 namespace {
@@ -318,12 +320,20 @@ TEST(PtyDeviceFault, DiscardThrowsAwayWhatASleepingHostDoesNotTake) {
   EXPECT_EQ(host.buffer(), stream_bytes({42, 2048, 1000}).substr(0, counters.in_accepted_bytes));
 }
 
-TEST(PtyDevice, ALinkPathThatIsAFileIsAnError) {
+TEST(PtyDevice, ALinkPathThatIsSomebodysIsAnError) {
   PtyDeviceOptions options;
   options.link_path = MILLRACE_SOURCE_DIR "/CMakeLists.txt";
   const PtyDeviceResult result = PtyDevice::create(options);
   EXPECT_EQ(result.device, nullptr);
   EXPECT_NE(result.error.find("CMakeLists.txt"), std::string::npos);
+  // A link of somebody else's is neither taken nor, later, removed.
+  const std::string link = testing::TempDir() + "millrace-link-" + std::to_string(getpid());
+  ASSERT_EQ(symlink("/etc/hostname", link.c_str()), 0);
+  options.link_path = link;
+  EXPECT_NE(PtyDevice::create(options).error.find("leads to /etc/hostname, which is no terminal"),
+            std::string::npos);
+  EXPECT_EQ(link_target(link), "/etc/hostname");
+  unlink(link.c_str());
   options.link_path = "/nonexistent/folder/port";
   EXPECT_NE(PtyDevice::create(options).error.find("/nonexistent/folder/port"), std::string::npos);
 }

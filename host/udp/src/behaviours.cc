@@ -7,6 +7,7 @@
 #include <map>
 #include <numbers>
 
+#include "millrace/host/text.h"
 #include "millrace/udp/ladder.h"
 
 namespace millrace::udp {
@@ -30,6 +31,8 @@ double peak_of(const LadderResult& result) {
   return peak;
 }
 
+std::string rate(double per_s) { return host::grouped(static_cast<uint64_t>(std::llround(per_s))); }
+
 void find_collapse(const LadderResult& result, Behaviours* out) {
   const double peak = peak_of(result);
   const StepResult* worst = nullptr;
@@ -42,11 +45,12 @@ void find_collapse(const LadderResult& result, Behaviours* out) {
   }
   if (result.aftermath) look(result.aftermath->overload);
   if (peak <= 0 || worst == nullptr || worst->answered_per_s >= kCollapsed * peak) return;
-  out->push_back({BehaviourKind::overload_collapse,
-                  fmt::format("collapse under overload: {:.0f}/s answered at {:.0f}/s offered, "
-                              "{:.0f} % of the peak of {:.0f}/s",
-                              worst->answered_per_s, worst->plan.rate_per_s,
-                              100 * worst->answered_per_s / peak, peak)});
+  out->push_back(
+      {BehaviourKind::overload_collapse,
+       fmt::format("collapse under overload: {}/s answered at {}/s offered, {:.0f} % of the "
+                   "peak of {}/s",
+                   rate(worst->answered_per_s), rate(worst->plan.rate_per_s),
+                   100 * worst->answered_per_s / peak, rate(peak))});
 }
 
 // The first band of steps that lose, with a step behind it that does not.
@@ -79,9 +83,9 @@ void find_mid_range_loss(const LadderResult& result, Behaviours* out) {
   if (passes == 0) return;
   out->push_back(
       {BehaviourKind::mid_range_loss,
-       fmt::format("mid-range loss: between {:.0f} and {:.0f}/s up to {:.2f} % are lost, "
-                   "at {:.0f}/s nothing again (in {} of {} passes)",
-                   low, high, 100 * worst, again, passes, result.passes.size())});
+       fmt::format("mid-range loss: between {} and {}/s up to {:.2f} % are lost, at {}/s nothing "
+                   "again (in {} of {} passes)",
+                   rate(low), rate(high), 100 * worst, rate(again), passes, result.passes.size())});
 }
 
 void find_host_limit(const LadderResult& result, Behaviours* out) {
@@ -102,10 +106,10 @@ void find_host_limit(const LadderResult& result, Behaviours* out) {
                               : "its interface dropped replies";
   out->push_back(
       {BehaviourKind::host_limited,
-       fmt::format("host-limited: {} at {:.0f}/s: {}",
+       fmt::format("host-limited: {} at {}/s: {}",
                    invalid == 1 ? "a step is not valid,"
                                 : fmt::format("{} steps are not valid, the first", invalid),
-                   first->plan.rate_per_s, why)});
+                   rate(first->plan.rate_per_s), why)});
 }
 
 void find_tick(const LadderResult& result, Behaviours* out) {

@@ -142,9 +142,10 @@ TEST(Behaviour, MidRangeLoss) {
   fake.band_gap_low_ns = 90'000;
   fake.band_gap_high_ns = 140'000;
   const LadderResult r = run(fake, settings_to(20'000));
-  EXPECT_EQ(said(r, BehaviourKind::mid_range_loss),
-            "mid-range loss: between 7500 and 10000/s up to 10.00 % are lost, at 12500/s nothing "
-            "again (in 3 of 3 passes)");
+  EXPECT_EQ(
+      said(r, BehaviourKind::mid_range_loss),
+      "mid-range loss: between 7,500 and 10,000/s up to 10.00 % are lost, at 12,500/s nothing "
+      "again (in 3 of 3 passes)");
   EXPECT_EQ(r.lossless.rate_per_s, 5000);
 }
 
@@ -154,7 +155,7 @@ TEST(Behaviour, HostLimited) {
   fake.service_ns = 20'000;
   const LadderResult r = run(fake, settings_to(20'000));
   EXPECT_EQ(said(r, BehaviourKind::host_limited),
-            "host-limited: 6 steps are not valid, the first at 17500/s: it did not send at the "
+            "host-limited: 6 steps are not valid, the first at 17,500/s: it did not send at the "
             "rate");
   EXPECT_EQ(r.lossless.rate_per_s, 15'000);
   EXPECT_TRUE(r.lossless.is_host_limited);

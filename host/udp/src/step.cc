@@ -44,7 +44,8 @@ HostDrops difference(const HostDrops& after, const HostDrops& before) {
 HostFault judge(const StepResult& r) {
   if (r.drops.socket_overflow != 0) return HostFault::socket_overflow;
   if (r.drops.interface_rx != 0 && r.lost() != 0) return HostFault::interface_drops;
-  if (r.plan.in_flight != 0 || r.is_interrupted) return HostFault::none;
+  if (r.is_interrupted) return HostFault::none;
+  if (r.plan.in_flight != 0) return r.sent + r.refused == 0 ? HostFault::pace : HostFault::none;
   if (std::abs(r.pacing_error) > kMostPacingError) return HostFault::pace;
   // Few requests: a single late call is no burst.
   const double most = std::max(1.0, kMostLateSends * static_cast<double>(r.planned));
@@ -148,7 +149,8 @@ class Step {
       result_.last_lost_ns = sender.time_of(i) - start_ns_;
       break;
     }
-    set_rate(book, static_cast<double>(result_.plan.duration_ns));
+    // The time that so many take at the rate: few requests in a short step fill it only roughly.
+    set_rate(book, static_cast<double>(result_.planned) * 1e9 / result_.plan.rate_per_s);
   }
 
   void set_rate(const ReplyBook& book, double ns) {

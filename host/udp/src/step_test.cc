@@ -42,6 +42,30 @@ TEST(Step, AllAnsweredAtTheRate) {
   EXPECT_EQ(r.last_lost_ns, -1);
 }
 
+// The host was away for all of it: that says nothing of the device.
+TEST(Step, AClosedLoopThatSentNothingIsNotValid) {
+  FakeEcho fake;
+  StepPlan plan;
+  plan.in_flight = 2;
+  plan.duration_ns = 100'000'000;
+  fake.stall_ns = 2 * plan.duration_ns;
+  fake.stall_every_ns = 1'000 * plan.duration_ns;
+  const StepResult r = run(fake, plan);
+  EXPECT_EQ(r.sent, 0u);
+  EXPECT_EQ(r.fault, HostFault::pace);
+}
+
+// 15/s for 100 ms are 1.5, of which 2 are sent; 0.5/s are one, at least: both are the rate offered.
+TEST(Step, AFewRequestsInAShortStepAreNoHigherRate) {
+  for (const double rate_per_s : {15.0, 0.5, 25.0}) {
+    StepPlan plan = plan_at(rate_per_s);
+    plan.duration_ns = 100'000'000;
+    const StepResult r = run({}, plan);
+    EXPECT_EQ(r.answered, r.planned);
+    EXPECT_NEAR(r.answered_per_s, rate_per_s, 1e-6);
+  }
+}
+
 TEST(Step, OverloadIsServedAtTheRateOfTheDevice) {
   const StepResult r = run({}, plan_at(40'000));
   EXPECT_EQ(r.sent, 8000u);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Text from outside (a device's strings, names on disk, the command line) made safe to show.
+// Text from outside (a device's strings, names on disk, the command line) made safe to show, and
+// numbers as reports and sentences write them.
 #pragma once
 
 #include <cstdint>
@@ -13,5 +14,8 @@ std::string printable(const std::string& text);
 
 // 1048576 -> "1,048,576".
 std::string grouped(uint64_t number);
+
+// Bytes a second as MB/s, 10^6: 36.9; three significant digits or more, three decimals at most.
+std::string megabytes_per_s(double bytes_per_s);
 
 }  // namespace millrace::host
