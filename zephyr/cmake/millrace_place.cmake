@@ -11,7 +11,9 @@
 #
 # RELOCATE calls zephyr_code_relocate(FILES f FILTER regex), once a source file. Zephyr searches with
 # the filter, unanchored: "tcp_in" would take tcp_input and .rodata.tcp_in too, so filters here are
-# anchored. NOKEEP, or unused functions would be linked. It came with 4.1.
+# anchored. NOKEEP, or unused functions would be linked. It came with 4.1. An entry without a file, or with
+# a header (whose functions stand in the objects of others), means each function of that name: its
+# filter goes to every library of the build, which are known when all folders have been read.
 #
 # Both take the clones that a compiler makes of a function, and nothing else of the same beginning.
 # Data objects go to DTCM by zephyr_code_relocate() either way.
@@ -158,8 +160,9 @@ function(_millrace_place_snippet list libraries budget)
   endif()
 endfunction()
 
-# The one source file that `source` of a list means: below Zephyr, the application or a module. Zephyr
-# names its libraries after their folders: libsubsys__net__ip.a:tcp.c.obj is subsys/net/ip/tcp.c.
+# The source files that `source` of a list means: below Zephyr, the application or a module, joined by |.
+# All of that name are meant; Zephyr leaves out those that it does not compile. It names its libraries
+# after their folders: libsubsys__net__ip.a:tcp.c.obj is subsys/net/ip/tcp.c.
 function(_millrace_find_source source where result)
   if(source MATCHES "^lib(.*)\\.a:(.*)\\.obj$")
     string(REPLACE "__" "/" folder "${CMAKE_MATCH_1}")
@@ -173,19 +176,22 @@ function(_millrace_find_source source where result)
     message(FATAL_ERROR "${where}: ${source} is a member of an archive; zephyr_code_relocate() cannot place it: "
                         "use CONFIG_MILLRACE_PLACE_SNIPPET, or take it off the list")
   endif()
-  if(source MATCHES "\\.(h|hh|hpp|inc)$")
-    message(FATAL_ERROR "${where}: ${source} is a header, whose functions stand in the objects of others, and "
-                        "zephyr_code_relocate() wants those: use CONFIG_MILLRACE_PLACE_SNIPPET, or take it off the list")
-  endif()
   string(REGEX REPLACE "\\.(o|obj)$" "" source "${source}")
   get_filename_component(base "${source}" NAME)
+  set(parts "")
+  foreach(part arch boards drivers kernel lib modules soc subsys)
+    list(APPEND parts ${ZEPHYR_BASE}/${part})
+  endforeach()
   set(found "")
-  foreach(root ${APPLICATION_SOURCE_DIR} ${ZEPHYR_BASE}/arch ${ZEPHYR_BASE}/boards ${ZEPHYR_BASE}/drivers
-          ${ZEPHYR_BASE}/kernel ${ZEPHYR_BASE}/lib ${ZEPHYR_BASE}/modules ${ZEPHYR_BASE}/soc ${ZEPHYR_BASE}/subsys
-          ${MILLRACE_PLACE_SOURCE_ROOTS})
-    if(IS_DIRECTORY ${root})
-      file(GLOB_RECURSE files LIST_DIRECTORIES false ${root}/${base})
-      list(APPEND found ${files})
+  # Modules last: a chip maker's has a hundred thousand files.
+  foreach(roots "${APPLICATION_SOURCE_DIR};${parts};${MILLRACE_PLACE_SOURCE_ROOTS}" "${ZEPHYR_MODULES}")
+    if(found STREQUAL "")
+      foreach(root IN LISTS roots)
+        if(IS_DIRECTORY ${root})
+          file(GLOB_RECURSE files LIST_DIRECTORIES false ${root}/${base})
+          list(APPEND found ${files})
+        endif()
+      endforeach()
     endif()
   endforeach()
   set(matching "")
@@ -205,16 +211,29 @@ function(_millrace_find_source source where result)
   if(count EQUAL 0)
     message(FATAL_ERROR "${where}: no source file ${source} below the application, Zephyr or "
                         "MILLRACE_PLACE_SOURCE_ROOTS")
-  elseif(count GREATER 1)
-    list(JOIN matching "\n  " matching)
-    message(FATAL_ERROR "${where}: ${source} may be any of\n  ${matching}\nwrite more of its path")
   endif()
+  list(JOIN matching "|" matching)
   set(${result} "${matching}" PARENT_SCOPE)
 endfunction()
 
 function(_millrace_escape_regex name result)
   string(REGEX REPLACE "([.$+])" "\\\\\\1" name "${name}")
   set(${result} "${name}" PARENT_SCOPE)
+endfunction()
+
+function(_millrace_relocate_everywhere filter location)
+  get_property(libraries GLOBAL PROPERTY ZEPHYR_LIBS)
+  list(APPEND libraries zephyr kernel)  # kernel is none of the property's
+  list(REMOVE_DUPLICATES libraries)
+  foreach(library IN LISTS libraries)
+    set(sources "")
+    if(TARGET ${library})
+      get_target_property(sources ${library} SOURCES)
+    endif()
+    if(sources)
+      zephyr_code_relocate(LIBRARY ${library} FILTER "${filter}" LOCATION ${location} NOKEEP)
+    endif()
+  endforeach()
 endfunction()
 
 # Functions and data objects by name: one call for each source file and kind, so that none is named twice.
@@ -229,15 +248,11 @@ function(_millrace_relocate_entries list entries)
     set(name "${place_${i}_name}")
     set(kind "${place_${i}_kind}")
     set(where "placement list ${list}, line ${place_${i}_line}")
-    if(NOT place_${i}_file)
-      set(or "")
-      if(kind STREQUAL "symbol")
-        set(or ", or use CONFIG_MILLRACE_PLACE_SNIPPET")
-      endif()
-      message(FATAL_ERROR "${where}: ${name} names no file, and zephyr_code_relocate() needs it: write ${name} "
-                          "file=PATH (millrace place does)${or}")
+    if(place_${i}_file MATCHES "^$|\\.(h|hh|hpp|inc)$")
+      set(source everywhere)
+    else()
+      _millrace_find_source("${place_${i}_file}" "${where}" source)
     endif()
-    _millrace_find_source("${place_${i}_file}" "${where}" source)
     list(FIND sources "${source}" index)
     if(index EQUAL -1)
       list(LENGTH sources index)
@@ -268,7 +283,14 @@ function(_millrace_relocate_entries list entries)
       endif()
       if(NOT filters STREQUAL "")
         list(JOIN filters "|" filter)
-        zephyr_code_relocate(FILES ${source} FILTER "^(${filter})$" LOCATION ${location_${kind}} NOKEEP)
+        if(source STREQUAL "everywhere")
+          # EVAL: what is deferred would look at its variables only then.
+          cmake_language(EVAL CODE "cmake_language(DEFER DIRECTORY [[${CMAKE_SOURCE_DIR}]] CALL
+            _millrace_relocate_everywhere [[^(${filter})$]] ${location_${kind}})")
+        else()
+          string(REPLACE "|" ";" files "${source}")
+          zephyr_code_relocate(FILES ${files} FILTER "^(${filter})$" LOCATION ${location_${kind}} NOKEEP)
+        endif()
       endif()
     endforeach()
     math(EXPR index "${index} + 1")
@@ -292,7 +314,8 @@ function(_millrace_place_relocate list libraries budget)
     elseif(place_${i}_kind STREQUAL "object")
       string(REGEX REPLACE "^.*:" "" name "${name}")
       _millrace_find_source("${name}" "placement list ${list}, line ${place_${i}_line}" source)
-      zephyr_code_relocate(FILES ${source} LOCATION ITCM_TEXT NOKEEP)
+      string(REPLACE "|" ";" files "${source}")
+      zephyr_code_relocate(FILES ${files} LOCATION ITCM_TEXT NOKEEP)
     else()
       list(APPEND named ${i})
     endif()
