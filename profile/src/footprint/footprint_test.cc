@@ -143,6 +143,40 @@ TEST(MemoryReport, TwoLinkerRegionsOverOneMemoryAreAnOverlap) {
   EXPECT_EQ(region(report, "DTCM").occupied, 400u);  // each byte once
 }
 
+// As Zephyr's i.MX RT devicetree does since 4.0: OCRAM2 of 512 KB, behind it OCRAM of 256 KB, and
+// RAM over the latter. One memory for the target; what stands in its second part is inside.
+TEST(MemoryReport, LinkerRegionsThatFollowEachOtherAreOneMemory) {
+  Toolchain t;
+  t.write("main.c",
+          "int ram[100] = {1};\n"
+          "int main(void) { return ram[1]; }\n");
+  t.compile("main.c");
+  const auto report_with = [&](const std::string& memory) {
+    t.write("parts.ld", "MEMORY { " + memory +
+                            " FLASH : ORIGIN = 0x60000000, LENGTH = 1M }\nENTRY(main)\nSECTIONS {\n"
+                            " .text : { *(.text .text.*) } > FLASH\n"
+                            " datas : { *(.data .data.*) } > RAM AT > FLASH\n"
+                            " /DISCARD/ : { *(.ARM.exidx*) } }\n");
+    t.run(
+        "arm-none-eabi-gcc -mcpu=cortex-m7 -mthumb -nostdlib -Wl,-Map=map -T parts.ld main.o "
+        "-o out.elf");
+    const ElfIndex index = t.index(true);
+    Target target;
+    EXPECT_FALSE(find_target("teensy41-zephyr", index, &target));
+    return report_memory(index, target, nullptr);
+  };
+  MemoryReport report = report_with(
+      "OCRAM2 : ORIGIN = 0x20200000, LENGTH = 512K\n RAM : ORIGIN = 0x20280000, LENGTH = 256K\n"
+      " OCRAM : ORIGIN = 0x20280000, LENGTH = 256K\n");
+  EXPECT_TRUE(report.problems.empty());
+  EXPECT_EQ(region(report, "OCRAM").size, 768u * 1024);
+  EXPECT_EQ(region(report, "OCRAM").run, 400u);
+  report = report_with("RAM : ORIGIN = 0x20200000, LENGTH = 512K\n");
+  EXPECT_EQ(region(report, "OCRAM").size, 512u * 1024);
+  report = report_with("RAM : ORIGIN = 0x20280000, LENGTH = 256K\n");  // not from its start
+  EXPECT_EQ(region(report, "OCRAM").size, 768u * 1024);
+}
+
 TEST(MemoryReport, SectionsBeyondOrOutsideRegionsAreProblems) {
   Toolchain t;
   t.write("main.c", "int main(void) { return 0; }\n");

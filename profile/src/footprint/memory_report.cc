@@ -92,14 +92,17 @@ class Reporter {
       use.size = region.size;
       use.is_fast = region.is_fast;
       use.is_cached = region.is_cached;
-      // The linker's own idea of the size counts: a configuration may use half a memory.
+      // The linker's own idea of the size counts: a configuration may use half a memory. It may
+      // also cut one memory into several regions, which then reach to the end of the last.
+      uint64_t end = 0;
+      bool begins_here = false;
       for (const MapRegion& map : index_.map_regions()) {
-        const uint64_t end = map.origin + map.length;
-        if (map.length > 0 && map.origin >= region.start && end <= region.end() &&
-            (map.origin - region.start) < 0x2000 && map.length < use.size && !out_.target.banks) {
-          use.size = end - region.start;
-        }
+        const uint64_t map_end = map.origin + map.length;
+        if (map.length == 0 || map.origin < region.start || map_end > region.end()) continue;
+        begins_here = begins_here || map.origin - region.start < 0x2000;
+        end = std::max(end, map_end);
       }
+      if (begins_here && !out_.target.banks) use.size = end - region.start;
       out_.regions.push_back(use);
     }
   }
