@@ -47,7 +47,7 @@ std::map<std::string, std::string> parts_of(const std::string& input) {
       part = &out[mark];
       is_mark = true;
     }
-    if (!is_mark && part != nullptr) *part += line + '\n';
+    if (!is_mark && part != nullptr) part->append(line).push_back('\n');
   }
   return out;
 }
