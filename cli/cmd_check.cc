@@ -12,6 +12,8 @@
 
 namespace millrace::cli {
 
+using host::Error;
+using host::ErrorCode;
 using host::Status;
 using placement::CheckStatus;
 
@@ -28,6 +30,9 @@ struct Options {
 
 int run(Options options, const Invocation& invocation) {
   Status status = check_outputs(options.outputs);
+  if (status && options.check.is_evicted && options.list.empty()) {
+    status = Error{ErrorCode::usage, "--evicted says what --list is: give --list FILE"};
+  }
   if (!status) return fail_output(status.error());
   LoadedProgram program;
   status = load_program(options.program, &program);
@@ -91,6 +96,8 @@ void add_check(Command parent, const Program& program) {
   add_program_options(command, &options->program);
   command.text("--list", "FILE", "What was asked for (spec/placement_list.md)", ValueKind::file,
                &options->list);
+  command.flag("--evicted", "The list is of `place --evict`: what it names must have left",
+               &options->check.is_evicted);
   command.option(
       "--budget", "BYTES", "At most so much of the fast memory, beyond --before's: bytes, as 32K",
       ValueKind::text, number_into(&options->check.budget, Scale::bytes, 1, uint64_t{1} << 32));

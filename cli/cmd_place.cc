@@ -190,13 +190,21 @@ int run_drift(const Options& options, LoadedProgram* program, const Invocation& 
   return kOk;
 }
 
-std::vector<std::string> lines_of(const std::string& text) {
-  std::vector<std::string> out;
-  for (size_t at = 0; at < text.size();) {
-    const size_t end = std::min(text.find('\n', at), text.size());
-    out.push_back(text.substr(at, end - at));
-    at = end + 1;
-  }
+// Blanks in names, for a shell.
+std::string word(const std::string& path) {
+  return path.find_first_of(" '()&;$") == std::string::npos ? path : '"' + path + '"';
+}
+
+// For the head of the list: what says whether the next build did what it asks for.
+std::string check_command(const Options& options, bool is_evicted) {
+  const std::string& list = options.files[kList];
+  std::string out = "check the next build: millrace check " + word(options.program.elf);
+  if (!options.program.map.empty()) out += " --map " + word(options.program.map);
+  if (!options.program.target.empty()) out += " --target " + word(options.program.target);
+  out += " --list " + (list == "-" ? std::string("LIST") : word(list));
+  if (is_evicted) out += " --evicted";
+  if (!options.place.region.empty()) out += " --region " + options.place.region;
+  if (options.place.budget > 0) out += fmt::format(" --budget {}", options.place.budget);
   return out;
 }
 
@@ -215,8 +223,10 @@ int run_evict(const Options& options, LoadedProgram* program, const profile::Sam
   Json document = result_document("place", invocation);
   add_evict_json(&document, eviction);
   std::string texts[kOutputs];
-  texts[kList] = list_text(eviction.list, evict_head(eviction));
-  texts[kGnuLd] = gnu_ld_fragment(eviction.list);
+  std::vector<std::string> head = evict_head(eviction);
+  head.push_back(check_command(options, true));
+  texts[kList] = list_text(eviction.list, head);
+  texts[kGnuLd] = gnu_ld_fragment(eviction.list, eviction.to);
   texts[kZephyrCmake] = zephyr_cmake(eviction.list, &program->index, eviction.to);
   texts[kZephyrSnippet] = zephyr_snippet(eviction.list);
   placement::PlacementList editable, script;
@@ -226,10 +236,10 @@ int run_evict(const Options& options, LoadedProgram* program, const profile::Sam
   texts[kAttributes] = attribute_list(editable, &program->index, "FLASHMEM");
   if (!script.entries.empty()) {
     texts[kAttributes] +=
-        "\n// No source to edit. For the flash section of the linker script, before .text takes "
-        "it:\n";
-    for (const std::string& line : lines_of(gnu_ld_fragment(script))) {
-      texts[kAttributes] += "// " + line + '\n';
+        "\n// No attribute can move these. For the linker script, where its output section for "
+        "flash begins\n// (Teensyduino: above *(.flashmem*) in imxrt1062_t41.ld):\n";
+    for (const placement::Entry& entry : script.entries) {
+      texts[kAttributes] += "//     " + section_patterns(entry) + '\n';
     }
   }
   Status written = write_outputs(options.outputs, document, evict_csv(eviction));
@@ -336,6 +346,7 @@ int run_place(const Options& options, LoadedProgram* program, const profile::Sam
   } else if (options.shares_budget) {
     report += "\ndata        none: code saves more for every byte of the budget\n";
   }
+  head.push_back(check_command(options, false));
   texts[kList] = list_text(list, head);
   write_text(takes_stdout(options) ? stderr : stdout, report);
   Status written = write_outputs(options.outputs, document, csv);

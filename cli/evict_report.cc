@@ -43,6 +43,16 @@ std::string evict_report(const Eviction& eviction, size_t top) {
     out += row("interrupts", fmt::format("{} of interrupt handlers stay",
                                          plural(eviction.kept_for_interrupts, "function")));
   }
+  if (eviction.veneer_bytes > 0) {
+    out += row("veneers", fmt::format("{} bytes of {} for calls to what goes, counted above",
+                                      grouped(eviction.veneer_bytes), eviction.region));
+  }
+  if (eviction.kept_for_controller > 0) {
+    out += row("controller",
+               fmt::format("{} stay that run while {} cannot be read: they drive its controller, "
+                           "to write it, or are called by such",
+                           plural(eviction.kept_for_controller, "function"), eviction.to));
+  }
   for (const std::string& note : eviction.notes) out += row("note", note);
   Table table({"<function", "bytes", "busy %", "<file", "line"});
   for (size_t i = 0; i < std::min(top, eviction.evicted.size()); ++i) {
@@ -77,6 +87,9 @@ void add_evict_json(Json* document, const Eviction& eviction) {
                              {"to", eviction.to},
                              {"wanted_bytes", eviction.wanted},
                              {"bytes", eviction.bytes},
+                             {"veneer_bytes", eviction.veneer_bytes},
+                             {"kept_for_interrupts", eviction.kept_for_interrupts},
+                             {"kept_for_controller", eviction.kept_for_controller},
                              {"is_enough", eviction.is_enough},
                              {"is_proved", eviction.is_proved},
                              {"weight", eviction.weight},
@@ -100,9 +113,9 @@ std::string evict_csv(const Eviction& eviction) {
 }
 
 std::vector<std::string> evict_head(const Eviction& eviction) {
-  return {fmt::format("millrace place --evict: {} out of {}, {} of {} bytes",
+  return {fmt::format("millrace place --evict: {} to leave {}, {} of {} bytes",
                       plural(eviction.list.entries.size(), "entry"), eviction.region,
-                      eviction.bytes, eviction.wanted),
+                      grouped(eviction.bytes), grouped(eviction.wanted)),
           fmt::format("from {} and {}", eviction.profile.elf_path, eviction.profile.samples_path)};
 }
 

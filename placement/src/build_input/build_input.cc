@@ -113,11 +113,11 @@ std::string section_patterns(const Entry& entry) {
   return out + ")";
 }
 
-std::string gnu_ld_fragment(const PlacementList& list) {
+std::string gnu_ld_fragment(const PlacementList& list, const std::string& memory) {
   std::string out = fmt::format(
-      "/* Input sections for fast memory, from {}: INCLUDE this in an output\n"
+      "/* Input sections for {}, from {}: INCLUDE this in an output\n"
       "   section that stands before the one that takes all of .text. */\n",
-      list.path.empty() ? "millrace place" : printable(list.path));
+      memory, list.path.empty() ? "millrace place" : printable(list.path));
   for (const Entry& entry : list.entries) out += section_patterns(entry) + '\n';
   return out;
 }
@@ -185,7 +185,9 @@ std::string attribute_list(const PlacementList& list, ElfIndex* index, const std
     for (const uint32_t number : matches[i].functions) {
       const Function& function = index->functions()[number];
       if (function.line == 0) continue;
-      lines[{function.file, function.line}].insert(profile::readable_name(function.name));
+      // An attribute takes clones along: they are not named.
+      const std::string origin = profile::base_name_of_clone(function.name);
+      lines[{function.file, function.line}].insert(profile::readable_name(origin));
       found = true;
     }
     if (!found) unknown.push_back(entry_text(list.entries[i]));

@@ -115,6 +115,22 @@ TEST_F(Check, FunctionThatStayedInFlashFails) {
   EXPECT_EQ(status("extra"), CheckStatus::passed);
 }
 
+TEST_F(Check, AListOfWhatLeavesFailsForWhatIsStillThere) {
+  build("*(.text.hot .text.warm)");
+  CheckOptions options;
+  options.is_evicted = true;
+  check("cold\n", options);
+  EXPECT_EQ(status("landed"), CheckStatus::passed);
+  EXPECT_EQ(status("extra"), CheckStatus::skipped);  // the others may stay
+  check("cold\nwarm\n", options);
+  EXPECT_EQ(status("landed"), CheckStatus::failed);
+  EXPECT_EQ(result("landed").findings.size(), 1u);
+  EXPECT_NE(text("landed").find("warm is in ITCM at 0x"), std::string::npos);
+  EXPECT_NE(text("landed").find("should have left"), std::string::npos);
+  check("cold\nwram\n", options);  // what is not there did not leave
+  EXPECT_EQ(status("drift"), CheckStatus::failed);
+}
+
 TEST_F(Check, FunctionThatAPatternCaughtFails) {
   build("*(.text.hot .text.warm .text.cold)");
   read_map();

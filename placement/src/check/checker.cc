@@ -144,37 +144,42 @@ void Checker::landed() {
     bool is_whole = !match.functions.empty() || !match.objects.empty();
     const auto missed = [&](const std::string& what, const std::string& symbol, uint32_t address) {
       is_whole = false;
-      result.findings.push_back(
-          {CheckStatus::failed,
-           fmt::format("{} is in {}, not in {}", what, place_of(address), region_->name), symbol,
-           address});
+      const std::string wanted =
+          options_.is_evicted
+              ? "still, and should have left (does its declaration have the attribute?)"
+              : fmt::format("not in {}", region_->name);
+      result.findings.push_back({CheckStatus::failed,
+                                 fmt::format("{} is in {}{}{}", what, place_of(address),
+                                             options_.is_evicted ? " " : ", ", wanted),
+                                 symbol, address});
     };
     for (const uint32_t function : match.functions) {
       wanted_.insert(function);
       ++pieces;
       const Function& one = index_.functions()[function];
-      if (is_placed(one.start)) continue;
+      if (is_placed(one.start) != options_.is_evicted) continue;
       const std::string& asked = options_.list->entries[i].name;
       const bool is_alias = std::any_of(one.aliases.begin(), one.aliases.end(),
                                         [&](const std::string& alias) { return alias == asked; });
       missed(name(function) +
                  (is_alias ? fmt::format(", which {} is a name for,", printable(asked, 80)) : ""),
              one.name, one.start);
-      result.findings.back().text += why_not_taken(function);
+      if (!options_.is_evicted) result.findings.back().text += why_not_taken(function);
       result.findings.back().share = share(function);
     }
     for (const uint32_t object : match.objects) {
       ++pieces;
       const profile::DataObject& one = index_.objects()[object];
       const profile::TargetRegion* at = target_.region_at(one.address);
-      if (at != nullptr && at->is_fast) continue;
+      if ((at != nullptr && at->is_fast) != options_.is_evicted) continue;
       missed(printable(one.name, 80), one.name, one.address);
     }
     entries += is_whole ? 1 : 0;
   }
-  result.summary = fmt::format("{} of {} entries, {} with their clones", grouped(entries),
-                               grouped(matches.size()), counted(pieces, "symbol"));
-  if (!result.findings.empty() && index_.input_sections().empty()) {
+  result.summary = fmt::format("{} of {} entries{}, {} with their clones", grouped(entries),
+                               grouped(matches.size()), options_.is_evicted ? " have left" : "",
+                               counted(pieces, "symbol"));
+  if (!result.findings.empty() && !options_.is_evicted && index_.input_sections().empty()) {
     result.summary += "; --map FILE may say why the rest did not land";
   }
   finish(std::move(result));
@@ -226,8 +231,8 @@ void Checker::drift(const std::vector<Match>& matches) {
 void Checker::extra() {
   CheckResult result;
   result.name = "extra";
-  if (options_.list == nullptr) {
-    result.summary = "no list was given";
+  if (options_.list == nullptr || options_.is_evicted) {
+    result.summary = options_.is_evicted ? "the list is of what leaves" : "no list was given";
     out_.checks.push_back(std::move(result));
     return;
   }

@@ -201,8 +201,8 @@ void Checker::calls_out() {
 void Checker::constants() {
   CheckResult result;
   result.name = "constants";
-  if (!graph_.is_known() || region_ == nullptr || options_.list == nullptr) {
-    result.summary = "no list was given, or no Thumb code";
+  if (!graph_.is_known() || region_ == nullptr || options_.list == nullptr || options_.is_evicted) {
+    result.summary = "no list of what is placed was given, or no Thumb code";
     out_.checks.push_back(std::move(result));
     return;
   }

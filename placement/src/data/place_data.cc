@@ -78,10 +78,10 @@ class DataPlacer {
   Failure usage(std::string message) const { return Error{Error::Kind::usage, std::move(message)}; }
 
   Failure find_region() {
-    if (Failure failure = placement::find_region(index_, target_, options_.region, options_.budget,
-                                                 Contents::data, &region_)) {
-      return failure;
-    }
+    Failure failure =
+        placement::find_region(index_, target_, options_.region, Contents::data, &region_);
+    if (!failure) failure = check_budget(*region_, options_.budget, Contents::data);
+    if (failure) return failure;
     out_.budget = options_.budget;
     out_.target = target_.name;
     out_.region = region_->name;
@@ -269,7 +269,7 @@ class DataPlacer {
     if (pinned_[number]) return is(DataWhy::pinned, "pinned");
     if (never_[number]) return is(DataWhy::never, "kept by --never");
     if (dma_[number]) return is(DataWhy::dma, "used by DMA: --dma says so");
-    if (unit.name.empty()) return is(DataWhy::not_movable, "has no symbol that a list could name");
+    if (unit.name.empty()) return is(DataWhy::not_movable, "has no name that a list could give");
     for (const std::string& section : {unit.section, output}) {
       if (!is_dma_section(section)) continue;
       return is(DataWhy::dma, fmt::format("may be used by DMA, as its section {} says: {}",

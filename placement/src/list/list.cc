@@ -197,6 +197,12 @@ std::string entry_text(const Entry& entry) {
   return out;
 }
 
+bool can_be_listed(const Entry& entry) {
+  PlacementList list;
+  return !parse_list("", entry_text(entry), &list) && list.entries.size() == 1 &&
+         list.entries[0] == entry;
+}
+
 std::string list_text(const PlacementList& list, const std::vector<std::string>& head) {
   std::string out;
   for (const std::string& line : head) out += "# " + printable(line, 500) + '\n';

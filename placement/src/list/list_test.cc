@@ -101,6 +101,27 @@ TEST(PlacementList, FilesAreNamedByTheirLastParts) {
 }
 
 // A program of two builds: `a` has a clone, `gone` was inlined, `dup` is static in two files.
+TEST(PlacementList, NamesThatItCannotHoldAreTold) {
+  const auto can = [](const std::string& name, const std::string& file) {
+    Entry entry;
+    entry.name = name;
+    entry.file = file;
+    return can_be_listed(entry);
+  };
+  EXPECT_TRUE(can("f", ""));
+  EXPECT_TRUE(can("_ZN1a1fEv", "net/tcp.c"));
+  EXPECT_TRUE(can("memcpy", "libc.a:libc_a-memcpy.o"));
+  EXPECT_FALSE(can("", ""));
+  EXPECT_FALSE(can("a b", ""));
+  EXPECT_FALSE(can("a=b", ""));
+  EXPECT_FALSE(can("@f", ""));
+  EXPECT_FALSE(can("#f", ""));
+  EXPECT_FALSE(can("f", "my lib/tcp.c"));
+  EXPECT_FALSE(can("f", "tcp\n.c"));
+  EXPECT_FALSE(can("f", "\xFF.c"));
+  EXPECT_FALSE(can(std::string(9000, 'f'), ""));
+}
+
 class Matching : public ::testing::Test {
  protected:
   void SetUp() override {

@@ -78,10 +78,10 @@ class Placer {
   Failure usage(std::string message) const { return Error{Error::Kind::usage, std::move(message)}; }
 
   Failure find_region() {
-    if (Failure failure = placement::find_region(index_, target_, options_.region, options_.budget,
-                                                 Contents::code, &region_)) {
-      return failure;
-    }
+    Failure failure =
+        placement::find_region(index_, target_, options_.region, Contents::code, &region_);
+    if (!failure) failure = check_budget(*region_, options_.budget, Contents::code);
+    if (failure) return failure;
     out_.budget = options_.budget;
     out_.region = region_->name;
     return {};
@@ -404,7 +404,7 @@ class Placer {
       case Why::outweighed:
         return room_sentence(one) + crowd;
       case Why::not_movable:
-        return "has no symbol that a list could name";
+        return "has no name that a list could give";
       case Why::unsampled:
         break;
     }

@@ -245,6 +245,9 @@ Units find_units(const ElfIndex& index) {
       out.ambiguous.insert(it->first);
     }
   }
+  for (Unit& unit : out.units) {
+    if (!unit.name.empty() && !can_be_listed(entry_of(unit, out))) unit.name.clear();
+  }
   return out;
 }
 

@@ -67,6 +67,7 @@ void add_function(const RawSymbol& symbol, const std::vector<RawSymbol>& same,
   function.section = symbol.section;
   function.name = std::string(symbol.name);
   function.is_local = symbol.binding == kLocal;
+  function.is_weak = symbol.binding == kWeak;
   function.kind = is_veneer(symbol.name)   ? FunctionKind::veneer
                   : symbol.type == kNotype ? FunctionKind::assembler
                                            : FunctionKind::function;

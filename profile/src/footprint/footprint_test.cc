@@ -47,8 +47,28 @@ TEST(Target, WhatIsWrongIsNamedWithItsLine) {
   EXPECT_NE(wrong(region + "cache = 32 500 2").find("powers of two"), std::string::npos);
   EXPECT_NE(wrong(region + "banks = 16 32K a b").find("region b, which is not there"),
             std::string::npos);
+  EXPECT_NE(wrong(region + "controller = a 0x402A8000").find("write `controller = REGION START"),
+            std::string::npos);
+  EXPECT_NE(wrong(region + "controller = a 0xFFFFF000 8K").find("within 32 bits"),
+            std::string::npos);
+  EXPECT_NE(wrong(region + "controller = b 0x402A8000 16K").find("region b, which is not there"),
+            std::string::npos);
   EXPECT_NE(wrong(region + "when = colour red").find("line 3"), std::string::npos);
   EXPECT_NE(wrong(std::string(70000, '#')).find("more than 64 KB"), std::string::npos);
+}
+
+// i.MX RT1060 manual, table 3-1: FlexSPI 0x402A8000, FlexSPI2 0x402A4000, 16 KB each.
+TEST(Target, TeensysNameTheControllersOfFlashAndPsram) {
+  for (const char* name : {"teensyduino", "teensy41", "teensy41-zephyr"}) {
+    Target target;
+    ASSERT_FALSE(parse_target(name, builtin_target_text(name), &target));
+    ASSERT_EQ(target.controllers.size(), 2u) << name;
+    EXPECT_EQ(target.controllers[0].region, "flash");
+    EXPECT_EQ(target.controllers[0].start, 0x402A8000u);
+    EXPECT_EQ(target.controllers[0].end(), 0x402AC000u);
+    EXPECT_EQ(target.controllers[1].region, "PSRAM");
+    EXPECT_EQ(target.controllers[1].start, 0x402A4000u);
+  }
 }
 
 TEST(Target, IsChosenFromTheElf) {

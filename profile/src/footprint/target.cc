@@ -11,7 +11,7 @@
 namespace millrace::profile {
 namespace {
 
-constexpr size_t kMaxRegions = 64, kMaxConditions = 16;
+constexpr size_t kMaxRegions = 64, kMaxConditions = 16, kMaxControllers = 16;
 
 std::vector<std::string_view> words_of(std::string_view text) {
   std::vector<std::string_view> out;
@@ -106,6 +106,23 @@ std::string take_region(const std::vector<std::string_view>& words, Target* out)
   return {};
 }
 
+std::string take_controller(const std::vector<std::string_view>& words, Target* out) {
+  TargetController controller;
+  uint64_t start = 0;
+  if (words.size() != 3 || !is_name(words[0]) || !number(words[1], &start) ||
+      !number(words[2], &controller.size) || controller.size == 0 ||
+      start + controller.size > uint64_t{1} << 32) {
+    return "write `controller = REGION START SIZE`, within 32 bits";
+  }
+  if (out->controllers.size() == kMaxControllers) {
+    return fmt::format("more than {} controllers", kMaxControllers);
+  }
+  controller.region = std::string(words[0]);
+  controller.start = static_cast<uint32_t>(start);
+  out->controllers.push_back(std::move(controller));
+  return {};
+}
+
 std::string take_banks(const std::vector<std::string_view>& words, Target* out) {
   uint64_t count = 0, bytes = 0;
   if (words.size() < 4 || words.size() > 5 || !number(words[0], &count) ||
@@ -148,9 +165,10 @@ std::string take(std::string_view key, std::string_view value, Target* out) {
   }
   if (key == "when") return take_when(words, out);
   if (key == "region") return take_region(words, out);
+  if (key == "controller") return take_controller(words, out);
   if (key == "banks") return take_banks(words, out);
   if (key == "cache") return take_cache(words, out);
-  return fmt::format("{} is none of name, about, when, region, banks, cache",
+  return fmt::format("{} is none of name, about, when, region, controller, banks, cache",
                      printable(std::string(key), 40));
 }
 
@@ -210,6 +228,11 @@ Failure parse_target(const std::string& path, std::string_view text, Target* out
   }
   if (out->name.empty() || out->regions.empty()) {
     return failure("a target needs a name and a region (spec/target_file.md)");
+  }
+  for (const TargetController& one : out->controllers) {
+    if (out->region(one.region) == nullptr) {
+      return failure(fmt::format("a controller of region {}, which is not there", one.region));
+    }
   }
   if (out->banks) {
     for (const std::string& name : out->banks->regions) {

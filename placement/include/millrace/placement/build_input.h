@@ -16,8 +16,8 @@ namespace millrace::placement {
 // go along; a name that only begins like it does not.
 std::string section_patterns(const Entry& entry);
 
-// For an output section of fast memory, before what takes all of .text.
-std::string gnu_ld_fragment(const PlacementList& list);
+// For an output section of that memory, before what takes all of .text.
+std::string gnu_ld_fragment(const PlacementList& list, const std::string& memory = "fast memory");
 
 // zephyr_code_relocate() calls, one a source file, with anchored filters (Zephyr 4.1 and later).
 // Entries whose source file is not known are in comments at the end, with what takes them instead.

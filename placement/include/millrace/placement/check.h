@@ -58,6 +58,7 @@ struct CheckReport {
 
 struct CheckOptions {
   const PlacementList* list = nullptr;  // null: nothing was asked for
+  bool is_evicted = false;              // the list is of evict(): what it means must be elsewhere
   uint64_t budget = 0;                  // of the region; 0: none
   std::string region;                   // empty: the first fast one that is meant for code
   // The program without the list: what stood there may stand there, and is not in the budget. Null:

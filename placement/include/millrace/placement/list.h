@@ -50,6 +50,9 @@ std::string list_text(const PlacementList& list, const std::vector<std::string>&
 // One entry as a line of a list, without its comment: "helper file=net/tcp.c".
 std::string entry_text(const Entry& entry);
 
+// A list can say it: what the linker's names hold may be no UTF-8, or have blanks.
+bool can_be_listed(const Entry& entry);
+
 enum class MatchState : uint8_t { found, by_clone, moved, ambiguous, inlined, missing };
 const char* name_of(MatchState state);
 inline bool is_drift(MatchState state) { return state >= MatchState::moved; }

@@ -21,7 +21,7 @@ struct Unit {
   uint32_t address = 0;
   uint32_t size = 0;    // bytes, without what alignment adds before it
   uint32_t align = 4;   // as far as its address and size tell
-  std::string name;     // symbol that a list gives; a map's section without one: empty
+  std::string name;     // symbol that a list gives; empty: there is none, or it cannot be listed
   std::string section;  // input section; without a map: output section
   std::string library, object, file;
   std::vector<uint32_t> functions;  // in it; indices of index.functions()

@@ -52,6 +52,7 @@ struct Function {
   FunctionKind kind = FunctionKind::function;
   bool size_is_estimated = false;    // the symbol has none: up to the next one
   bool is_local = false;             // other functions may have the same name
+  bool is_weak = false;              // another definition may take its place; C++: inline
   std::string name;                  // as in the symbol table
   std::vector<std::string> aliases;  // other names of the same address
   std::string file;                  // source file; else the object; else empty

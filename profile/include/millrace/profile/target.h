@@ -39,10 +39,20 @@ struct TargetCache {
   uint32_t lines() const { return sets * ways; }
 };
 
+// Registers of the device that reads a memory. While code drives it, as to write a flash, nothing
+// can be fetched from that memory.
+struct TargetController {
+  std::string region;
+  uint32_t start = 0;
+  uint64_t size = 0;
+  uint64_t end() const { return start + size; }
+};
+
 struct Target {
   std::string name;
   std::string about;
   std::vector<TargetRegion> regions;
+  std::vector<TargetController> controllers;
   std::optional<TargetBanks> banks;
   std::optional<TargetCache> cache;
   // All of these hold for an ELF that is taken for this target; none: never chosen by itself.

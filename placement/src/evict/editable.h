@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whether an attribute in the source (FLASHMEM) can move a function.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "millrace/placement/units.h"
+
+namespace millrace::placement {
+
+// Reads the sources that are on this machine, each once. Not for several threads.
+class Editable {
+ public:
+  explicit Editable(const ElfIndex& index) : index_(index) {}
+
+  bool is_editable(const Unit& unit);
+
+ private:
+  bool is_build_machine();
+  // Null: the file is not here.
+  const std::vector<std::string>* lines_of(const std::string& file);
+  bool is_on_its_line(const profile::Function& function, const std::string& symbol);
+
+  const ElfIndex& index_;
+  std::map<std::string, std::optional<std::vector<std::string>>> files_;
+  std::optional<bool> is_build_machine_;
+};
+
+}  // namespace millrace::placement
