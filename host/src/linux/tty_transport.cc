@@ -34,6 +34,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <optional>
+#include <system_error>
 #include <utility>
 
 #include "linux/file_descriptor.h"
@@ -94,7 +95,7 @@ class TtyTransport final : public Transport {
     if (into.empty()) return {};
     while (true) {
       const int64_t left = time_left(clock(), deadline_ns);
-      const bool block = left >= ReadGuard::kNearestDeadlineNs && may_wait_;
+      const bool block = left >= ReadGuard::kNearestDeadlineNs && may_wait_ && !has_no_guard_;
       const ssize_t got = block ? blocking_read(into, deadline_ns)
                                 : ::read(nonblocking_.get(), into.data(), into.size());
       if (got > 0) return {IoKind::done, static_cast<size_t>(got), {}};
@@ -181,7 +182,14 @@ class TtyTransport final : public Transport {
  private:
   ssize_t blocking_read(std::span<uint8_t> into, int64_t deadline_ns) {
     if (!guard_) {
-      guard_.emplace(blocking_.get());
+      // Where the system has no thread left, reads wait in poll(). This may be a thread itself:
+      // what is thrown there ends the program.
+      try {
+        guard_.emplace(blocking_.get());
+      } catch (const std::system_error&) {
+        has_no_guard_ = true;
+        return errno = EAGAIN, -1;
+      }
       guard_made_ = &*guard_;
       // let_reads_wait() has seen the guard, or is seen here.
       if (!may_wait_) return errno = EAGAIN, -1;
@@ -239,6 +247,7 @@ class TtyTransport final : public Transport {
   std::string mode_;
   bool exclusive_;
   std::optional<ReadGuard> guard_;  // from the first blocking read on
+  bool has_no_guard_ = false;       // none could be made
   std::atomic<ReadGuard*> guard_made_{nullptr};
   std::atomic<bool> may_wait_{true};
 };
