@@ -67,7 +67,7 @@ def check_results(folder):
              f"6={folder}/uart.txt", "--trace", f"{folder}/trace.bin")
     text = (folder / "uart.txt").read_text()
     assert text.startswith("Millrace on i.MX RT1062") and text.endswith("done"), text
-    assert (folder / "trace.bin").read_bytes()[:8] == b"MRTRACE\x01"
+    assert (folder / "trace.bin").read_bytes()[:8] == b"MRTRACE\x02"
 
 
 def check_ends(folder):

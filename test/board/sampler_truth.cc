@@ -100,7 +100,7 @@ class CycleCount final : public TraceSink {
     }
     current_ = counter_;
   }
-  void miss(TracedMemory, TracedAccess, uint32_t, uint32_t, uint64_t) override {}
+  void wait(const TracedWait&, uint64_t) override {}
   void stop() { is_over_ = true; }
   void event(TraceEvent event, uint32_t, uint64_t at) override {
     if (event == TraceEvent::sleep) {

@@ -313,12 +313,14 @@ void Rt1062Board::block_begins(const Block& block, Cycles at) {
 void Rt1062Board::start_trace(TraceSink* sink) {
   trace_ = sink;
   cpu_.trace = [this](const Block& block, Cycles at) { block_begins(block, at); };
-  memory_.set_miss_listener([sink](const CacheMiss& miss) {
-    const TracedMemory memory = miss.memory == Memory::flash   ? TracedMemory::flash
-                                : miss.memory == Memory::ocram ? TracedMemory::ocram
-                                : miss.memory == Memory::psram ? TracedMemory::psram
+  memory_.set_wait_listener([sink](const MemoryWait& wait) {
+    const TracedMemory memory = wait.memory == Memory::flash   ? TracedMemory::flash
+                                : wait.memory == Memory::ocram ? TracedMemory::ocram
+                                : wait.memory == Memory::psram ? TracedMemory::psram
                                                                : TracedMemory::other;
-    sink->miss(memory, static_cast<TracedAccess>(miss.access), miss.line, miss.stall, miss.at);
+    sink->wait({memory, static_cast<TracedAccess>(wait.access),
+                static_cast<TracedCause>(wait.cause), wait.line, wait.stall, wait.evicted},
+               wait.at);
   });
   system_.set_exception_listener([this, sink](unsigned exception, bool taken) {
     sink->event(taken ? TraceEvent::exception_taken : TraceEvent::exception_return, exception,

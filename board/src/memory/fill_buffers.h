@@ -22,6 +22,8 @@ class FillBuffers {
 
   // When a buffer is free for a fill that is wanted at `at`.
   Cycles free_at(Cycles at) const { return std::max(at, std::min(fills_[0].done, fills_[1].done)); }
+  // The line that free_at() waits for.
+  uint32_t line_done_first() const { return fills_[fills_[0].done <= fills_[1].done ? 0 : 1].line; }
   // A fill that started at `at`, which free_at() gave. `written`: bytes that the store behind it
   // wrote; 0 for a load.
   void start(uint32_t line, const LineTimes& times, uint32_t written, Cycles at) {

@@ -29,13 +29,24 @@ struct MemoryCounts {
   uint64_t peripheral_stalls = 0;                        // device and PPB accesses
 };
 
-// A line fill that the core asked for.
-struct CacheMiss {
-  enum class Access : uint8_t { fetch, load, store } access = Access::fetch;
+// A wait of the core for memory, or a line fill that it did not wait for (miss with no stall). An
+// access may wait for several things, one after another: each is one of these.
+struct MemoryWait {
+  enum class Access : uint8_t { fetch, load, store };
+  enum class Cause : uint8_t {
+    miss,      // the line's fill began with this access
+    fill,      // it had begun before: a hit on words that are still on their way
+    uncached,  // a fetch or load past the caches
+    queue,     // an earlier access, to `line`, was not done: a store, or what fills a line
+  };
+  Access access = Access::fetch;
+  Cause cause = Cause::miss;
   Memory memory = Memory::none;
-  uint32_t line = 0;   // address
-  uint32_t stall = 0;  // core cycles of the access that missed
+  uint32_t line = 0;   // address: what was waited for
+  uint32_t stall = 0;  // core cycles
   Cycles at = 0;       // when it began
+  // Of a miss: address of the line that left the cache for it. The line's own: none had to.
+  uint32_t evicted = 0;
 };
 
 }  // namespace millrace::board

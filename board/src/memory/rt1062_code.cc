@@ -60,9 +60,14 @@ uint32_t Rt1062Memory::fetch_slow(const Page& page, uint32_t first, uint32_t las
       there = buses_.read(memory, line_of(first) + 8 * beat, there);
     }
     counts_.uncached_stalls[kind(memory)] += there - at;
+    if (on_wait_) {
+      on_wait_({MemoryWait::Access::fetch, MemoryWait::Cause::uncached, memory, line_of(first),
+                static_cast<uint32_t>(there - at), at, 0});
+    }
     return static_cast<uint32_t>(there - at);
   }
   const bool missed = icache_.find(first) == InstructionCache::kMiss;
+  uint32_t evicted = line_of(first);
   if (!missed) {
     ++counts_.icache.hits;
     if (instruction_fill_line_ != line_of(first)) return 0;
@@ -74,6 +79,7 @@ uint32_t Rt1062Memory::fetch_slow(const Page& page, uint32_t first, uint32_t las
     const InstructionCache::Slot slot = icache_.victim(first);
     if (icache_.valid(slot)) {
       ++counts_.icache.evictions;
+      evicted = icache_.line_address(slot);
       if (!icache_evictions_.empty()) ++icache_evictions_[InstructionCache::set_of(first)];
       report_stale_line(slot);
     }
@@ -86,7 +92,10 @@ uint32_t Rt1062Memory::fetch_slow(const Page& page, uint32_t first, uint32_t las
     stall = std::max(stall, static_cast<uint32_t>(instruction_fill_[beat] - wanted));
   }
   counts_.icache_stalls[kind(memory)] += stall;
-  if (missed && on_miss_) on_miss_({CacheMiss::Access::fetch, memory, line_of(first), stall, at});
+  if (on_wait_ && (missed || stall > 0)) {
+    on_wait_({MemoryWait::Access::fetch, missed ? MemoryWait::Cause::miss : MemoryWait::Cause::fill,
+              memory, line_of(first), stall, at, evicted});
+  }
   return stall;
 }
 
@@ -189,6 +198,10 @@ uint32_t Rt1062Memory::cache_op(CacheOp op, uint32_t value, Cycles at) {
   if (clean && dcache_.dirty(slot)) {
     // One line waits for the bus; the next one waits for it.
     if (eviction_done_ > at) stall += static_cast<uint32_t>(eviction_done_ - at);
+    if (stall > 1 && on_wait_) {
+      tell_wait(MemoryWait::Access::store, MemoryWait::Cause::queue, dcache_.line_address(slot),
+                stall - 1, at);
+    }
     write_back(slot, at + stall);
   }
   if (invalidate) dcache_.invalidate(slot);

@@ -55,22 +55,29 @@ LoadResult Rt1062Memory::load_piece(uint32_t address, unsigned size, bool privil
 LoadResult Rt1062Memory::load_cached(const Page& page, uint32_t address, unsigned size, Cycles at) {
   DataCache::Slot slot = dcache_.find(address);
   const bool missed = slot == DataCache::kMiss;
+  Cycles start = at;
+  uint32_t evicted = 0;
   if (!missed) {
     ++counts_.dcache.hits;
   } else {
     ++counts_.dcache.misses;
     fills_.load_missed(line_of(address));
-    const Cycles start = fills_.free_at(at);
+    start = fills_.free_at(at);
+    if (start > at && on_wait_) {
+      tell_wait(MemoryWait::Access::load, MemoryWait::Cause::queue, fills_.line_done_first(),
+                elapsed(at, start), at);
+    }
     const LineTimes times = buses_.fill_line(page.memory, address, start);
-    slot = allocate(page, address, times);
+    slot = allocate(page, address, times, &evicted);
     fills_.start(line_of(address), times, 0, start);
   }
   const Cycles there =
       std::max(fills_.arrival(address, at), fills_.arrival(address + size - 1, at));
   const uint32_t stall = elapsed(at, there);
   counts_.dcache_stalls[kind(page.memory)] += stall;
-  if (missed && on_miss_) {
-    on_miss_({CacheMiss::Access::load, page.memory, line_of(address), stall, at});
+  if (on_wait_ && (missed || there > start)) {
+    on_wait_({MemoryWait::Access::load, missed ? MemoryWait::Cause::miss : MemoryWait::Cause::fill,
+              page.memory, line_of(address), elapsed(start, there), start, evicted});
   }
   return {load_le(dcache_.data(slot) + address % kLineBytes, size), stall, AccessFault::none};
 }
@@ -82,6 +89,10 @@ LoadResult Rt1062Memory::load_uncached(const Page& page, uint32_t address, unsig
   if (last / 8 != address / 8) there = buses_.read(page.memory, last & ~7u, there);
   const uint32_t stall = elapsed(at, there);
   counts_.uncached_stalls[kind(page.memory)] += stall;
+  if (on_wait_) {
+    on_wait_({MemoryWait::Access::load, MemoryWait::Cause::uncached, page.memory, line_of(address),
+              stall, at, 0});
+  }
   return {load_le(page.host + address % kPageBytes, size), stall, AccessFault::none};
 }
 
@@ -94,6 +105,7 @@ LoadResult Rt1062Memory::load_device(Memory memory, uint32_t address, unsigned s
     there = at + timing_.ppb_read;
   } else if (options_.timing) {
     // Device accesses keep their order: those still in the store buffer go first.
+    if (on_wait_) tell_store_waits(MemoryWait::Access::load, at);
     there = std::max(at, stores_.busy_until()) +
             (peripheral_is_fast(address) ? timing_.ahb_peripheral_read : timing_.peripheral_read);
   }
@@ -102,9 +114,27 @@ LoadResult Rt1062Memory::load_device(Memory memory, uint32_t address, unsigned s
   return {device->read(offset, size, there), stall, AccessFault::none};
 }
 
-// Makes room for the line and copies it from memory; its data arrive at `times`.
-DataCache::Slot Rt1062Memory::allocate(const Page& page, uint32_t address, const LineTimes& times) {
+// What an access waited for that was not its own line.
+void Rt1062Memory::tell_wait(MemoryWait::Access access, MemoryWait::Cause cause, uint32_t address,
+                             uint32_t stall, Cycles at) {
+  const PhysicalMemory::Place place = memory_.find(address);
+  if (place.host == nullptr) return;  // a device
+  on_wait_({access, cause, place.memory, line_of(address), stall, at, 0});
+}
+
+// That all stores drain.
+void Rt1062Memory::tell_store_waits(MemoryWait::Access access, Cycles at) {
+  stores_.each_wait(at, [&](uint32_t address, Cycles from, Cycles to) {
+    tell_wait(access, MemoryWait::Cause::queue, address, elapsed(from, to), from);
+  });
+}
+
+// Makes room for the line and copies it from memory; its data arrive at `times`. *evicted: which
+// line left for it; its own if none did.
+DataCache::Slot Rt1062Memory::allocate(const Page& page, uint32_t address, const LineTimes& times,
+                                       uint32_t* evicted) {
   const DataCache::Slot slot = dcache_.victim(address);
+  *evicted = dcache_.valid(slot) ? dcache_.line_address(slot) : line_of(address);
   if (dcache_.valid(slot)) {
     ++counts_.dcache.evictions;
     if (!dcache_evictions_.empty()) ++dcache_evictions_[DataCache::set_of(address)];
@@ -188,7 +218,7 @@ StoreResult Rt1062Memory::store_cached(const Page& page, unsigned flags, uint32_
     return store_memory(page, true, address, size, value, at);
   }
   const StoreBuffer::Slot entry = stores_.reserve(address, true, at);
-  counts_.store_buffer_stalls += entry.stall;
+  count_store_stall(entry, at);
   Cycles done = entry.start;
   if (hit) {
     fills_.wrote(line, mask, at + entry.stall);
@@ -196,14 +226,26 @@ StoreResult Rt1062Memory::store_cached(const Page& page, unsigned flags, uint32_
     // The entry is free again as soon as a fill buffer has the store.
     done = fills_.free_at(entry.merged ? at : entry.start);
     const LineTimes times = buses_.fill_line(page.memory, address, done);
-    slot = allocate(page, address, times);
+    uint32_t evicted = 0;
+    slot = allocate(page, address, times, &evicted);
     store_le(dcache_.data(slot) + address % kLineBytes, size, value);
     dcache_.set_dirty(slot, true);
     fills_.start(line, times, mask, done);
-    if (on_miss_) on_miss_({CacheMiss::Access::store, page.memory, line, entry.stall, at});
+    // The core does not wait for it, but for what comes behind it.
+    if (on_wait_) {
+      on_wait_({MemoryWait::Access::store, MemoryWait::Cause::miss, page.memory, line, 0,
+                at + entry.stall, evicted});
+    }
   }
   if (!entry.merged) stores_.finish(done + 1);
   return {entry.stall, AccessFault::none};
+}
+
+void Rt1062Memory::count_store_stall(const StoreBuffer::Slot& entry, Cycles at) {
+  counts_.store_buffer_stalls += entry.stall;
+  if (entry.stall > 0 && on_wait_) {
+    tell_wait(MemoryWait::Access::store, MemoryWait::Cause::queue, entry.behind, entry.stall, at);
+  }
 }
 
 StoreResult Rt1062Memory::store_memory(const Page& page, bool merges, uint32_t address,
@@ -212,7 +254,7 @@ StoreResult Rt1062Memory::store_memory(const Page& page, bool merges, uint32_t a
   const Memory memory = page.memory;
   note_written(address, size);
   const StoreBuffer::Slot entry = stores_.reserve(address, merges, at);
-  counts_.store_buffer_stalls += entry.stall;
+  count_store_stall(entry, at);
   if (!entry.merged) stores_.finish(buses_.write(memory, address & ~7u, 8, entry.start));
   return {entry.stall, AccessFault::none};
 }
@@ -235,6 +277,9 @@ StoreResult Rt1062Memory::store_device(Memory memory, uint32_t address, unsigned
             (peripheral_is_fast(address) ? timing_.ahb_peripheral_write : timing_.peripheral_write);
     stores_.finish(there);
     counts_.peripheral_stalls += stall;
+    if (stall > 0 && on_wait_) {
+      tell_wait(MemoryWait::Access::store, MemoryWait::Cause::queue, entry.behind, stall, at);
+    }
   }
   device->write(offset, size, value, there);
   return {stall, AccessFault::none};
@@ -243,6 +288,7 @@ StoreResult Rt1062Memory::store_device(Memory memory, uint32_t address, unsigned
 uint32_t Rt1062Memory::drain_stores(Cycles at) {
   const uint32_t stall = elapsed(at, stores_.busy_until());
   counts_.store_buffer_stalls += stall;
+  if (stall > 0 && on_wait_) tell_store_waits(MemoryWait::Access::store, at);
   return stall;
 }
 

@@ -113,9 +113,10 @@ class Rt1062Memory final : public MemorySystem {
   void snapshot(Snapshot& s) override;
 
   const MemoryCounts& counts() const { return counts_; }
-  // Every cache miss, as it happens; empty: nobody asks.
-  void set_miss_listener(std::function<void(const CacheMiss&)> listener) {
-    on_miss_ = std::move(listener);
+  // Every wait for memory and every line fill, as it happens; empty: nobody asks. Not told: waits
+  // for devices.
+  void set_wait_listener(std::function<void(const MemoryWait&)> listener) {
+    on_wait_ = std::move(listener);
   }
   bool read_allocate_mode() const { return fills_.read_allocate(); }
   // Evictions by set, from now on; empty while off.
@@ -147,8 +148,13 @@ class Rt1062Memory final : public MemorySystem {
                            uint32_t value, Cycles at);
   StoreResult store_device(Memory memory, uint32_t address, unsigned size, uint32_t value,
                            Cycles at);
-  DataCache::Slot allocate(const Page& page, uint32_t address, const LineTimes& times);
+  DataCache::Slot allocate(const Page& page, uint32_t address, const LineTimes& times,
+                           uint32_t* evicted);
   void write_back(DataCache::Slot slot, Cycles at);
+  void tell_wait(MemoryWait::Access access, MemoryWait::Cause cause, uint32_t address,
+                 uint32_t stall, Cycles at);
+  void tell_store_waits(MemoryWait::Access access, Cycles at);
+  void count_store_stall(const StoreBuffer::Slot& entry, Cycles at);
   Device* find_device(uint32_t address, uint32_t* offset);
   static bool peripheral_is_fast(uint32_t address) { return (address >> 24) == 0x42; }
 
@@ -187,7 +193,7 @@ class Rt1062Memory final : public MemorySystem {
   uint32_t recheck_last_ = 0;
 
   MemoryCounts counts_;
-  std::function<void(const CacheMiss&)> on_miss_;
+  std::function<void(const MemoryWait&)> on_wait_;
   std::vector<uint64_t> icache_evictions_, dcache_evictions_;
 };
 

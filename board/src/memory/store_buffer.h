@@ -19,6 +19,7 @@ class StoreBuffer {
 
   struct Slot {
     uint32_t stall = 0;   // until an entry was free
+    uint32_t behind = 0;  // address of the 8 bytes that left it, if that was waited for
     bool merged = false;  // into the newest entry: costs nothing more
     Cycles start = 0;     // when the entry's turn comes
   };
@@ -38,6 +39,7 @@ class StoreBuffer {
     if (count_ == kEntries) {
       const Cycles free_at = entries_[first_].done;
       slot.stall = static_cast<uint32_t>(free_at - at);
+      slot.behind = entries_[first_].word * 8;
       retire(free_at);
       at = free_at;
     }
@@ -55,6 +57,17 @@ class StoreBuffer {
   }
 
   Cycles busy_until() const { return busy_until_; }  // everything stored so far has drained then
+  // Calls f(address of 8 bytes, from, to) for each entry that is waited for from `at` on until all
+  // has drained, in order: the times follow one another.
+  template <class F>
+  void each_wait(Cycles at, F f) const {
+    for (unsigned i = 0; i < count_; ++i) {
+      const Entry& entry = entries_[(first_ + i) % kEntries];
+      if (entry.done <= at) continue;
+      f(entry.word * 8, at, entry.done);
+      at = entry.done;
+    }
+  }
   void reset() { *this = StoreBuffer(); }
   void snapshot(Snapshot& s) {
     for (Entry& entry : entries_) {

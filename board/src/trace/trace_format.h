@@ -8,9 +8,9 @@
 
 namespace millrace::board::trace_format {
 
-inline constexpr std::array<uint8_t, 8> kMagic = {'M', 'R', 'T', 'R', 'A', 'C', 'E', 1};
+inline constexpr std::array<uint8_t, 8> kMagic = {'M', 'R', 'T', 'R', 'A', 'C', 'E', 2};
 inline constexpr size_t kHeaderBytes = 52;
 
-enum Kind : uint8_t { kBlock = 0, kNewBlock = 1, kMiss = 2, kEvent = 3 };
+enum Kind : uint8_t { kBlock = 0, kNewBlock = 1, kWait = 2, kEvent = 3 };
 
 }  // namespace millrace::board::trace_format

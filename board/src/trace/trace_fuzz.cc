@@ -10,9 +10,8 @@ namespace {
 class Nobody final : public millrace::board::TraceSink {
  public:
   void block(const millrace::board::TracedBlock&, uint64_t) override {}
-  void miss(millrace::board::TracedMemory, millrace::board::TracedAccess, uint32_t line, uint32_t,
-            uint64_t) override {
-    if (line % 32 != 0) std::abort();
+  void wait(const millrace::board::TracedWait& wait, uint64_t) override {
+    if (wait.line % 32 != 0) std::abort();
   }
   void event(millrace::board::TraceEvent, uint32_t, uint64_t) override {}
 };

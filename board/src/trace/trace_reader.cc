@@ -68,21 +68,31 @@ void read_new_block(Reader& in, uint64_t value, State& state, TraceSink& sink) {
   sink.block(block, state.time);
 }
 
-void read_miss(Reader& in, uint64_t value, State& state, TraceSink& sink) {
-  if (value > 4 * 4 + 2 || value < 4 || value % 4 == 3) in.reject();
+// A line's address, from its distance to another.
+uint32_t read_line(Reader& in, uint32_t from) {
   const uint64_t coded = in.number();
   const auto lines = static_cast<int64_t>(coded >> 1 ^ (0 - (coded & 1)));
-  const int64_t line = int64_t{state.line / 32} + lines;
-  if (lines > int64_t{UINT32_MAX} || lines < -int64_t{UINT32_MAX} || line < 0 ||
-      line > int64_t{UINT32_MAX / 32}) {
+  const int64_t limit = UINT32_MAX / 32, start = from / 32;
+  if (lines > limit - start || lines < -start) {
     if (in.ok()) in.reject();
+    return 0;
   }
+  return static_cast<uint32_t>((start + lines) * 32);
+}
+
+void read_wait(Reader& in, uint64_t value, State& state, TraceSink& sink) {
+  const uint64_t access = value % 4, memory = value / 4 % 8, cause = value / 32;
+  if (access > 2 || memory < 1 || memory > 4 || cause > 3) in.reject();
+  const uint32_t line = read_line(in, state.line);
+  const auto kind = static_cast<TracedCause>(cause);
+  const uint32_t evicted = kind == TracedCause::miss ? read_line(in, line) : 0;
   const auto stall = static_cast<uint32_t>(in.number(UINT32_MAX));
   state.time += in.number();
   if (!in.ok()) return;
-  state.line = static_cast<uint32_t>(line * 32);
-  sink.miss(static_cast<TracedMemory>(value / 4), static_cast<TracedAccess>(value % 4), state.line,
-            stall, state.time);
+  state.line = line;
+  sink.wait({static_cast<TracedMemory>(memory), static_cast<TracedAccess>(access), kind, line,
+             stall, evicted},
+            state.time);
 }
 
 void read_event(Reader& in, uint64_t value, State& state, TraceSink& sink) {
@@ -108,8 +118,8 @@ void read_record(Reader& in, State& state, TraceSink& sink) {
       return;
     case trace_format::kNewBlock:
       return read_new_block(in, value, state, sink);
-    case trace_format::kMiss:
-      return read_miss(in, value, state, sink);
+    case trace_format::kWait:
+      return read_wait(in, value, state, sink);
     default:
       return read_event(in, value, state, sink);
   }
@@ -125,8 +135,9 @@ std::string read_trace(std::span<const uint8_t> bytes, TraceHeader* header, Trac
     return "is no trace: it does not begin with MRTRACE (give a file of `board run --trace`)";
   }
   if (bytes[7] != magic[7]) {
-    return fmt::format("is a trace of version {}, and this program reads version {}", bytes[7],
-                       magic[7]);
+    return fmt::format(
+        "is a trace of version {}, and this program reads version {} (trace it again)", bytes[7],
+        magic[7]);
   }
   if (bytes.size() < trace_format::kHeaderBytes) {
     *cut_off = true;

@@ -30,7 +30,13 @@ void TraceWriter::put(uint64_t number) {
   bytes_.push_back(static_cast<uint8_t>(number));
 }
 
-// Misses of stores and of DMA may be told a little late: time does not go back in the file.
+// The distance of two lines, signed.
+void TraceWriter::put_lines(uint32_t to, uint32_t from) {
+  const int64_t lines = int64_t{to / 32} - int64_t{from / 32};
+  put(static_cast<uint64_t>(lines) << 1 ^ static_cast<uint64_t>(lines >> 63));
+}
+
+// Waits of stores and of DMA may be told a little late: time does not go back in the file.
 void TraceWriter::put_delta(uint64_t at) {
   const uint64_t time = std::max(at, last_);
   put(time - last_);
@@ -63,14 +69,15 @@ void TraceWriter::block(const TracedBlock& block, uint64_t at) {
   flush_if_full();
 }
 
-void TraceWriter::miss(TracedMemory memory, TracedAccess access, uint32_t line, uint32_t stall,
-                       uint64_t at) {
-  const uint64_t what = static_cast<uint64_t>(memory) * 4 + static_cast<uint64_t>(access);
-  put(what << 2 | trace_format::kMiss);
-  const int64_t lines = (int64_t{line} - int64_t{last_line_}) / 32;
-  put(static_cast<uint64_t>(lines) << 1 ^ static_cast<uint64_t>(lines >> 63));
-  last_line_ = line;
-  put(stall);
+void TraceWriter::wait(const TracedWait& wait, uint64_t at) {
+  const uint64_t what =
+      (static_cast<uint64_t>(wait.cause) * 8 + static_cast<uint64_t>(wait.memory)) * 4 +
+      static_cast<uint64_t>(wait.access);
+  put(what << 2 | trace_format::kWait);
+  put_lines(wait.line, last_line_);
+  last_line_ = wait.line;
+  if (wait.cause == TracedCause::miss) put_lines(wait.evicted, wait.line);
+  put(wait.stall);
   put_delta(at);
   flush_if_full();
 }

@@ -11,47 +11,31 @@
 
 #include <algorithm>
 #include <set>
-#include <unordered_map>
 
 #include "data/dma_rules.h"
 #include "millrace/profile/call_graph.h"
-#include "millrace/profile/trace_reader.h"
 #include "value/fetch_input.h"
 
 namespace millrace::placement {
 namespace {
 
 using profile::kNone;
-using profile::TraceAccess;
-using profile::TraceReader;
-using profile::TraceRecord;
 
 constexpr uint32_t kLine = 32;  // spec/trace.md
 
 bool is_data(const Unit& unit) { return unit.kind != UnitKind::code; }
 
-void read_trace(std::span<const uint8_t> trace, const Units& units, DataUse* out) {
-  std::unordered_map<uint32_t, double> lines;
-  TraceReader reader(trace);
-  TraceRecord record;
-  while (reader.next(&record)) {
-    if (record.kind != TraceRecord::Kind::miss || record.stall == 0) continue;
-    if (record.access != static_cast<uint8_t>(TraceAccess::load) &&
-        record.access != static_cast<uint8_t>(TraceAccess::store)) {
-      continue;
-    }
-    lines[record.line] += static_cast<double>(record.stall);
-  }
-  struct Part {
-    uint32_t unit, bytes;
-  };
-  std::vector<Part> parts;
-  for (const auto& [line, stall] : lines) {
+// The objects of each line, by their bytes in it.
+void deal_out(const Units& units, DataUse* out) {
+  const std::vector<LineStall>& lines = out->run->lines();
+  out->parts.resize(lines.size());
+  for (size_t i = 0; i < lines.size(); ++i) {
+    const double stall = lines[i].stall;
     out->stall += stall;
-    const uint64_t start = uint64_t{line} * kLine, end = start + kLine;
+    const uint64_t start = uint64_t{lines[i].line} * kLine, end = start + kLine;
     auto it = std::lower_bound(units.units.begin(), units.units.end(), start,
                                [](const Unit& one, uint64_t at) { return one.end() <= at; });
-    parts.clear();
+    std::vector<DataUse::Part>& parts = out->parts[i];
     uint32_t bytes = 0;
     for (; it != units.units.end() && it->address < end; ++it) {
       if (!is_data(*it) || it->size == 0) continue;
@@ -61,7 +45,7 @@ void read_trace(std::span<const uint8_t> trace, const Units& units, DataUse* out
       bytes += part;
     }
     if (parts.empty()) out->elsewhere += stall;
-    for (const Part& part : parts) {
+    for (const DataUse::Part& part : parts) {
       ObjectUse& use = out->by_unit[part.unit];
       use.stall += stall * part.bytes / bytes;
       if (parts.size() == 1) use.stall_alone += stall;
@@ -109,12 +93,28 @@ void read_references(const profile::Profile& profile, const Units& units, const 
 
 }  // namespace
 
+double DataUse::stall_without(const std::vector<bool>& moved) const {
+  std::vector<bool> lines(parts.size());
+  for (size_t i = 0; i < parts.size(); ++i) {
+    uint32_t gone = 0, all = 0;
+    for (const Part& part : parts[i]) {
+      all += part.bytes;
+      gone += moved[part.unit] ? part.bytes : 0;
+    }
+    lines[i] = 2 * gone > all;
+  }
+  return run->stall(lines);
+}
+
 DataUse read_data_use(const profile::Profile& profile, const Units& units, const ElfIndex& index,
                       std::span<const uint8_t> trace) {
   DataUse out;
   out.by_unit.resize(units.units.size());
   out.is_measured = !trace.empty();
-  if (out.is_measured) read_trace(trace, units, &out);
+  if (out.is_measured) {
+    out.run.emplace(trace);
+    deal_out(units, &out);
+  }
   read_references(profile, units, index, &out);
   return out;
 }

@@ -3,9 +3,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
+#include "data/data_run.h"
 #include "millrace/placement/units.h"
 #include "millrace/profile/attribution.h"
 
@@ -21,10 +23,19 @@ struct ObjectUse {
 };
 
 struct DataUse {
+  struct Part {
+    uint32_t unit, bytes;
+  };
   std::vector<ObjectUse> by_unit;
   double stall = 0;      // all waiting for data
   double elsewhere = 0;  // of this, for lines that no unit of data touches
   bool is_measured = false;
+  std::optional<DataRun> run;            // measured
+  std::vector<std::vector<Part>> parts;  // by the lines of `run`
+
+  // What is still waited for data, all of it, when these units have moved. REQUIRES: is_measured.
+  // A line of several objects moves with the larger part of it.
+  double stall_without(const std::vector<bool>& moved) const;
 };
 
 DataUse read_data_use(const profile::Profile& profile, const Units& units, const ElfIndex& index,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// place_data(): which objects go to fast memory for data. Unlike code a moved object frees no other
-// one's lines in a way that could be told from a profile, so values add up and one exact knapsack
-// is the answer; density greedy is the baseline printed beside.
+// place_data(): which objects go to fast memory for data. One exact knapsack over what is waited
+// for each, as measured, is the choice, with density greedy as the baseline printed beside; what
+// the choice saves is judged by data_run.h, since what moves evicts nothing any more.
 //
 // Sizes: an object takes its size rounded up to its alignment, and the list is written by
 // alignment, the largest first, so that nothing but the last object's padding stands between them;
@@ -359,10 +359,8 @@ class DataPlacer {
     std::vector<uint32_t> chosen = pinned, dense = pinned;
     for (const uint32_t k : best.chosen) chosen.push_back(may[k]);
     for (const uint32_t k : density.chosen) dense.push_back(may[k]);
-    double stall = 0;
     for (const uint32_t i : chosen) {
       chosen_[i] = true;
-      stall += out_.candidates[i].stall;
       out_.chosen_worth += out_.candidates[i].worth(out_.is_measured);
       if (out_.candidates[i].why != DataWhy::pinned) out_.candidates[i].why = DataWhy::chosen;
     }
@@ -373,9 +371,17 @@ class DataPlacer {
     out_.bytes = chosen.empty() ? 0 : layout(chosen);
     out_.density_bytes = dense.empty() ? 0 : layout(dense);
     if (out_.busy > 0 && out_.is_measured) {
-      out_.gain = std::clamp(stall / static_cast<double>(out_.busy), 0.0, 1.0);
+      out_.gain = gain_of(chosen);
     }
     return {};
+  }
+
+  // Of the busy time: what is not waited for any more, for these and for what they evicted.
+  double gain_of(const std::vector<uint32_t>& chosen) const {
+    std::vector<bool> moved(units_.units.size());
+    for (const uint32_t i : chosen) moved[out_.candidates[i].unit] = true;
+    const double saved = use_.stall - use_.stall_without(moved);
+    return std::clamp(saved / static_cast<double>(out_.busy), 0.0, 1.0);
   }
 
   double density(const DataCandidate& one) const {
@@ -421,28 +427,30 @@ class DataPlacer {
 
   void draw_curve() {
     if (!out_.is_measured || out_.busy == 0) return;
-    std::vector<const DataCandidate*> order;
+    std::vector<uint32_t> order;
     uint64_t all = 0;
-    for (const DataCandidate& one : out_.candidates) {
+    for (uint32_t i = 0; i < out_.candidates.size(); ++i) {
+      const DataCandidate& one = out_.candidates[i];
       const bool may = one.why == DataWhy::chosen || one.why == DataWhy::pinned ||
                        one.why == DataWhy::outweighed || one.why == DataWhy::too_large;
       if (!may) continue;
-      order.push_back(&one);
+      order.push_back(i);
       all += up(one.size, std::max(one.align, 4u));
     }
-    std::stable_sort(
-        order.begin(), order.end(),
-        [&](const DataCandidate* a, const DataCandidate* b) { return density(*a) > density(*b); });
+    std::stable_sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) {
+      return density(out_.candidates[a]) > density(out_.candidates[b]);
+    });
     const uint64_t end = std::min(all, std::max<uint64_t>(options_.budget * 2, 4096));
     const uint64_t step = std::max<uint64_t>(end / kMaxCurvePoints, 1);
     uint64_t bytes = 0, next = step;
-    double stall = 0;
+    std::vector<uint32_t> chosen;
     out_.curve.push_back({0, 0});
     for (size_t k = 0; k < order.size() && bytes < end; ++k) {
-      bytes += up(order[k]->size, std::max(order[k]->align, 4u));
-      stall += order[k]->stall;
+      const DataCandidate& one = out_.candidates[order[k]];
+      bytes += up(one.size, std::max(one.align, 4u));
+      chosen.push_back(order[k]);
       if (bytes < next && k + 1 < order.size()) continue;
-      out_.curve.push_back({bytes, std::min(1.0, stall / static_cast<double>(out_.busy))});
+      out_.curve.push_back({bytes, gain_of(chosen)});
       next = bytes + step;
     }
   }

@@ -4,10 +4,11 @@
 // problem that is not quite ours; taking steps and valuing anew follows the interaction but is
 // greedy. So: the published density, the exact knapsack over measured stalls, the same over
 // marginal values, the knapsack in four rounds, and small steps; each is judged by the same model
-// (or simulation, with a trace), and single exchanges improve the best until none helps or a fixed
-// number was tried. On random small programs (choose_test.cc) the result saves 99 % of what the
-// exhaustive optimum saves. Much of what single exchanges gain is how what stays falls into the
-// cache's sets: real, as the linked images show, and gone with the next change of the code.
+// (or simulation, with a trace). The best is annealed (anneal.cc), a fixed number of tries, and
+// single exchanges improve that and the next best until none helps. On random small programs
+// (choose_test.cc) the result saves 99 % of what the exhaustive optimum saves. Much of what
+// exchanges gain is how what stays falls into the cache's sets: real, as the linked images show,
+// and gone with the next change of the code.
 #include "place/choose.h"
 
 #include <algorithm>
@@ -15,6 +16,7 @@
 #include <optional>
 
 #include "millrace/placement/select.h"
+#include "place/anneal.h"
 
 namespace millrace::placement {
 namespace {
@@ -25,11 +27,12 @@ constexpr size_t kFillTries = 300;
 constexpr int kRounds = 4;
 constexpr int kSteps = 24;
 // Steps of Workspace::steps(), some of a nanosecond: of all exchanges of a choice two seconds or
-// so.
+// so, and as much of annealing.
 constexpr uint64_t kMaxWork = UINT64_C(2'000'000'000);
 constexpr uint64_t kMaxExchanges = 400;
 constexpr uint64_t kMinExchanges = 8;
-constexpr size_t kStarts = 2;  // choices that exchanges improve
+constexpr uint64_t kMaxAnnealed = 2000;
+constexpr size_t kStarts = 2;  // choices that exchanges improve, the better of them annealed first
 constexpr int kPasses = 3;     // of exchanges, as long as the last one helped
 
 class Chooser {
@@ -63,6 +66,7 @@ class Chooser {
       return a.stall < b.stall * (1 - 1e-9);
     });
     found.resize(std::min(found.size(), kStarts));
+    found[0] = anneal(work_, may_, pinned_, budget_, found[0], anneal_tries());
     for (Choice& one : found) {
       double before = one.stall;
       for (int pass = 0; pass < kPasses; ++pass) {
@@ -152,13 +156,29 @@ class Chooser {
       out = base;
       for (const uint32_t item : selection.chosen) out[numbers[item]] = true;
       const uint64_t total = work_.total(out);
-      if (total <= budget) break;
-      if (room == 0) return base;
-      room -= std::min(room, round + 1 < kFitRounds ? total - budget : room);
+      if (total <= budget || room == 0) break;
+      room -= std::min(room, total - budget);
     }
-    if (work_.total(out) > budget) return base;
+    make_fit(values, base, budget, &out);
     fill(values, budget, &out);
     return out;
+  }
+
+  // The least dense go until all fits: another selection has other veneers, and may be too large
+  // again and again.
+  void make_fit(const std::vector<double>& values, const Chosen& base, uint64_t budget,
+                Chosen* chosen) const {
+    uint64_t total = work_.total(*chosen);
+    if (total <= budget) return;
+    std::vector<uint32_t> inside;
+    for (uint32_t i = 0; i < values.size(); ++i) {
+      if ((*chosen)[i] && !base[i]) inside.push_back(i);
+    }
+    sort_by_density(values, &inside);
+    for (; !inside.empty() && total > budget; inside.pop_back()) {
+      (*chosen)[inside.back()] = false;
+      total = work_.total(*chosen);
+    }
   }
 
   // What the shrinking left unused. A candidate may even make room: calls to it need no veneer.
@@ -202,6 +222,8 @@ class Chooser {
     }
     return chosen;
   }
+
+  uint64_t anneal_tries() const { return std::min(kMaxWork / work_.steps(), kMaxAnnealed); }
 
   // A share of the work that may be done.
   uint64_t tries_of(uint64_t share) const {

@@ -7,6 +7,8 @@
 #include <cmath>
 #include <random>
 
+#include "place/anneal.h"
+
 namespace millrace::placement {
 namespace {
 
@@ -88,6 +90,38 @@ TEST(ChooseBest, IsNeverWorseThanDensityAndCloseToTheOptimum) {
   // Of what the optimum saves, all together.
   EXPECT_GT((nothing - ours) / (nothing - best), 0.99);
   EXPECT_GT(nothing - ours, nothing - densest);
+}
+
+TEST(ChooseBest, IsRepeatable) {
+  for (uint32_t seed = 1; seed <= 3; ++seed) {
+    const Case one(seed, 11);
+    const Chosen may(11, true), pinned(11, false);
+    const Choice first = choose_best(one.work, may, pinned, 300);
+    const Choice second = choose_best(one.work, may, pinned, 300);
+    EXPECT_EQ(first.chosen, second.chosen);
+    EXPECT_EQ(first.stall, second.stall);
+    EXPECT_EQ(first.method, second.method);
+  }
+}
+
+TEST(Anneal, IsNeverWorseThanItsStartAndLeavesLocalOptima) {
+  double before = 0, after = 0;
+  for (uint32_t seed = 1; seed <= 20; ++seed) {
+    const Case one(seed, 30);
+    const Chosen may(30, true);
+    Chosen pinned(30, false);
+    pinned[seed % 30] = true;
+    const uint64_t budget = one.work.total(pinned) + 500;
+    const Choice start = choose_by_density(one.work, may, pinned, budget);
+    const Choice end = anneal(one.work, may, pinned, budget, start, 1000);
+    EXPECT_LE(end.stall, start.stall);
+    EXPECT_DOUBLE_EQ(end.stall, one.work.stall(end.chosen));
+    EXPECT_LE(one.work.total(end.chosen), budget);
+    EXPECT_TRUE(end.chosen[seed % 30]);
+    before += start.stall;
+    after += end.stall;
+  }
+  EXPECT_LT(after, before * 0.9);
 }
 
 TEST(MissShare, IsZeroForWhatFitsAndThatOfAMarkovChainElse) {

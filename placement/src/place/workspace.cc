@@ -59,7 +59,9 @@ std::vector<double> Workspace::marginal(const Chosen& chosen) const {
   std::vector<double> out(candidates.size(), 0);
   for (size_t i = 0; i < candidates.size(); ++i) {
     if (chosen[i]) continue;
-    for (const uint32_t unit : candidates[i].units) out[i] += by_unit[unit];
+    for (const uint32_t unit : candidates[i].units) {
+      out[i] += by_unit[unit] + (sim != nullptr ? sim->data_stall(unit) : 0);
+    }
   }
   return out;
 }

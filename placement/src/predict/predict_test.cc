@@ -16,7 +16,7 @@ using profile::testing::Toolchain;
 class TraceText {
  public:
   TraceText() {
-    for (const char c : std::string("MRTRACE\x01", 8)) bytes.push_back(static_cast<uint8_t>(c));
+    for (const char c : std::string("MRTRACE\x02", 8)) bytes.push_back(static_cast<uint8_t>(c));
     const uint32_t khz = 600'000;
     for (unsigned i = 0; i < 4; ++i) bytes.push_back(static_cast<uint8_t>(khz >> 8 * i));
     bytes.resize(52);
@@ -43,6 +43,7 @@ class TraceText {
     const int64_t distance = int64_t{address / 32} - line;
     line = address / 32;
     number(static_cast<uint64_t>(distance) << 1 ^ static_cast<uint64_t>(distance >> 63));
+    number(0);
     number(stall);
     number(0);
   }

@@ -9,14 +9,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <map>
 
 namespace millrace::placement {
 
 using profile::kNone;
 using profile::printable;
-using profile::TraceAccess;
+using profile::TraceCause;
 using profile::TraceEvent;
 using profile::TraceReader;
 using profile::TraceRecord;
@@ -25,7 +24,6 @@ namespace {
 
 constexpr double kEnough = 8;  // misses in a bucket that are believed
 constexpr int64_t kNearLines = 32;
-constexpr size_t kMaxMisses = size_t{4} << 20;
 constexpr uint64_t kMaxLines = uint64_t{64} << 20;  // that a run of the model looks up
 
 }  // namespace
@@ -76,8 +74,9 @@ namespace {
 
 class Recorder {
  public:
-  Recorder(const ElfIndex& index, uint32_t event, uint32_t core_khz, Recording* out)
-      : index_(index), event_(event), out_(*out), khz_(core_khz) {
+  // `keep`: visits; older ones are forgotten. 0: all, until is_full().
+  Recorder(const ElfIndex& index, uint32_t event, size_t keep, uint32_t core_khz, Recording* out)
+      : index_(index), event_(event), keep_(keep), out_(*out), khz_(core_khz) {
     is_open_ = event == kNone;
   }
 
@@ -87,8 +86,8 @@ class Recorder {
       case TraceRecord::Kind::block:
         block(reader, record.block);
         break;
-      case TraceRecord::Kind::miss:
-        miss(record);
+      case TraceRecord::Kind::wait:
+        wait(record);
         break;
       case TraceRecord::Kind::event:
         event(record);
@@ -100,12 +99,12 @@ class Recorder {
   void finish(const std::vector<profile::TraceBlock>& blocks) {
     if (event_ == kNone) {
       close();
+      settle();
     } else {
       out_.visits.resize(at_event_.visits);
+      out_.visits_seen = at_event_.visits;
       out_.busy = at_event_.busy;
       busy_ms_ = at_event_.busy_ms;
-      misses_.resize(at_event_.misses);
-      data_.resize(at_event_.data);
       if (out_.events > 0) --out_.events;
     }
     if (busy_ms_ > 0) {
@@ -113,20 +112,17 @@ class Recorder {
           static_cast<uint32_t>(std::llround(static_cast<double>(out_.busy) / busy_ms_));
     }
     out_.blocks = blocks;
-    out_.misses = misses_.size();
-    separate();
-    std::map<uint32_t, uint64_t> lines;
-    for (const DataMiss& one : data_) lines[one.line] += one.stall;
-    for (const auto& [line, stall] : lines) out_.data.push_back({line, stall});
+    out_.data.reserve(data_.size());
+    for (const auto& [line, stall] : data_) out_.data.push_back({line, stall});
     out_.cost.finish();
   }
   bool is_full() const {
-    return out_.visits.size() >= kMaxVisits || lines_ >= kMaxLines || misses_.size() >= kMaxMisses;
+    return keep_ == 0 && (out_.visits.size() >= kMaxVisits || lines_ >= kMaxLines);
   }
 
  private:
   struct Sums {
-    size_t visits = 0, data = 0, misses = 0;
+    size_t visits = 0;
     uint64_t busy = 0;
     double busy_ms = 0;
   };
@@ -170,7 +166,12 @@ class Recorder {
     if (!has_current_) return;
     const uint64_t total = now_ - begun_ - asleep_;
     const uint64_t compute = total > fetch_ ? total - fetch_ : 0;
+    if (keep_ > 0 && out_.visits.size() == 2 * keep_) {
+      out_.visits.erase(out_.visits.begin(), out_.visits.begin() + static_cast<ptrdiff_t>(keep_));
+      settle();
+    }
     out_.visits.push_back({current_, static_cast<float>(compute)});
+    ++out_.visits_seen;
     out_.busy += total;
     busy_ms_ += awake_ms_;
     has_current_ = false;
@@ -184,7 +185,8 @@ class Recorder {
     if (event_ != kNone && reader.blocks()[number].address == event_) {
       is_open_ = true;
       ++out_.events;
-      at_event_ = {out_.visits.size(), data_.size(), misses_.size(), out_.busy, busy_ms_};
+      at_event_ = {out_.visits.size(), out_.busy, busy_ms_};
+      settle();
     }
     if (!is_open_) {
       std::vector<uint32_t>& warm_up = out_.warm_up;
@@ -202,71 +204,49 @@ class Recorder {
     awake_ms_ = 0;
   }
 
-  void miss(const TraceRecord& record) {
+  void wait(const TraceRecord& record) {
     awake_left_ += std::min(record.stall, uint64_t{UINT32_MAX});
-    if (record.access == static_cast<uint8_t>(TraceAccess::fetch)) {
+    if (!record.is_fetch()) {
+      if (is_open_ && record.stall > 0) recent_data_.push_back({record.line, record.stall});
+      return;
+    }
+    if (record.is_miss()) {
       if (has_current_) {
-        misses_.push_back({int64_t{record.line} - last_line_, now_ - last_miss_,
-                           static_cast<double>(record.stall), out_.visits.size()});
+        misses_.push_back({int64_t{record.line} - last_line_, now_ - last_miss_, 0});
       }
       last_line_ = record.line;
       last_miss_ = now_;
-      fetch_ += record.stall;
-    } else if (record.access == static_cast<uint8_t>(TraceAccess::load) && is_open_ &&
-               data_.size() < kMaxDataMisses) {
-      data_.push_back({record.line * kTraceLineBytes, record.stall});
+    } else if (record.cause != static_cast<uint8_t>(TraceCause::fill)) {
+      return;
     }
+    // The rest of a line comes while its first words run: the wait for it is the miss's too.
+    if (!has_current_ || misses_.empty()) return;
+    misses_.back().stall += static_cast<double>(record.stall);
+    fetch_ += record.stall;
+  }
+
+  // What has been waited for counts once the event is complete.
+  void settle() {
+    for (const DataWait& one : recent_data_) data_[one.line * kTraceLineBytes] += one.stall;
+    recent_data_.clear();
+    out_.misses += misses_.size();
+    for (const Miss& one : misses_) {
+      out_.cost.add(one.distance, one.gap, one.stall);
+      out_.fetch += one.stall;
+    }
+    misses_.clear();
   }
 
   struct Miss {
     int64_t distance = 0;  // lines
     uint64_t gap = 0;
     double stall = 0;
-    size_t visit = 0;  // during which it was waited for
   };
 
-  // A miss is over when its first word is there; the rest of the line comes while the block goes
-  // on, and holds it up. So a block takes longer where it, or one just before it, missed; what it
-  // takes longer than elsewhere belongs to the miss.
-  void separate() {
-    std::vector<Miss>& misses = misses_;
-    struct Clean {
-      double sum = 0, count = 0;
-      double least = std::numeric_limits<double>::max();
-      double usual() const { return count > 0 ? sum / count : least; }
-    };
-    std::vector<Clean> clean(out_.blocks.size());
-    std::vector<size_t> charged(out_.visits.size(), SIZE_MAX);  // to which miss
-    for (size_t i = 0; i < misses.size(); ++i) {
-      const size_t end = std::min(misses[i].visit + kTail, charged.size());
-      for (size_t k = misses[i].visit; k < end; ++k) charged[k] = i;
-    }
-    for (size_t i = 0; i < out_.visits.size(); ++i) {
-      const Visit& visit = out_.visits[i];
-      Clean& one = clean[visit.block];
-      one.least = std::min<double>(one.least, visit.compute);
-      if (charged[i] != SIZE_MAX) continue;
-      one.sum += visit.compute;
-      one.count += 1;
-    }
-    for (size_t i = 0; i < out_.visits.size(); ++i) {
-      Visit& visit = out_.visits[i];
-      if (charged[i] == SIZE_MAX) continue;
-      const double usual = clean[visit.block].usual();
-      misses[charged[i]].stall += visit.compute - usual;
-      visit.compute = static_cast<float>(usual);
-    }
-    for (const Miss& one : misses) {
-      out_.cost.add(one.distance, one.gap, one.stall);
-      out_.fetch += one.stall;
-    }
-  }
-
-  static constexpr size_t kTail = 8;  // visits
-  static constexpr size_t kMaxDataMisses = size_t{4} << 20;
   static constexpr uint32_t kTraceLineBytes = 32;
   const ElfIndex& index_;
   const uint32_t event_;
+  const size_t keep_;
   Recording& out_;
   uint32_t khz_;
   bool is_open_ = false, is_asleep_ = false, has_current_ = false;
@@ -279,14 +259,13 @@ class Recorder {
   uint32_t current_ = 0;
   uint64_t lines_ = 0;  // of all visits
   Sums at_event_;
-  std::vector<DataMiss> data_;
-  std::vector<Miss> misses_;
+  std::map<uint32_t, uint64_t> data_;  // by address of the line
+  std::vector<DataWait> recent_data_;  // since settle()
+  std::vector<Miss> misses_;           // likewise
 };
 
-}  // namespace
-
-Failure read_recording(const ElfIndex& index, std::span<const uint8_t> trace, uint32_t event,
-                       Recording* out) {
+Failure read(const ElfIndex& index, std::span<const uint8_t> trace, uint32_t event, size_t keep,
+             Recording* out) {
   *out = Recording();
   TraceReader reader(trace);
   const auto damaged = [&] {
@@ -294,13 +273,25 @@ Failure read_recording(const ElfIndex& index, std::span<const uint8_t> trace, ui
   };
   if (!reader.problem().empty()) return damaged();
   out->core_khz = reader.core_khz();
-  Recorder recorder(index, event, reader.core_khz(), out);
+  Recorder recorder(index, event, keep, reader.core_khz(), out);
   TraceRecord record;
   while (!recorder.is_full() && reader.next(&record)) recorder.take(reader, record);
   if (!reader.problem().empty()) return damaged();
   out->is_partial = recorder.is_full();
   recorder.finish(reader.blocks());
   return {};
+}
+
+}  // namespace
+
+Failure read_recording(const ElfIndex& index, std::span<const uint8_t> trace, uint32_t event,
+                       Recording* out) {
+  return read(index, trace, event, 0, out);
+}
+
+Failure read_last_visits(const ElfIndex& index, std::span<const uint8_t> trace, size_t most,
+                         Recording* out) {
+  return read(index, trace, kNone, most, out);
 }
 
 }  // namespace millrace::placement

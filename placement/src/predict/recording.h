@@ -39,7 +39,7 @@ struct Visit {
   float compute = 0;  // cycles until the next one, without fetches and sleep
 };
 
-struct DataMiss {
+struct DataWait {
   uint32_t line = 0;  // address
   uint64_t stall = 0;
 };
@@ -51,7 +51,8 @@ struct Recording {
   uint64_t busy = 0, misses = 0;  // cycles, number
   double fetch = 0;               // of busy, waiting for instructions
   uint64_t events = 0;
-  std::vector<DataMiss> data;  // loads from cached memory that missed, by line
+  uint64_t visits_seen = 0;    // all that counted, kept in `visits` or not
+  std::vector<DataWait> data;  // by line, each once
   MissCost cost;
   bool is_partial = false;
   uint32_t core_khz = 0;  // mean of the cycles in `busy`: a program changes its clock at start
@@ -64,5 +65,8 @@ inline constexpr size_t kMaxVisits = size_t{12} << 20;
 // whole trace.
 Failure read_recording(const ElfIndex& index, std::span<const uint8_t> trace, uint32_t event,
                        Recording* out);
+// All of the trace, of which the last `most` visits are kept, or up to twice as many.
+Failure read_last_visits(const ElfIndex& index, std::span<const uint8_t> trace, size_t most,
+                         Recording* out);
 
 }  // namespace millrace::placement

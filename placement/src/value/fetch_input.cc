@@ -218,11 +218,14 @@ class Input {
           stalls.emplace(at, std::make_pair(0.0, 0.0));
         }
       }
-      stalls[block.address].second += static_cast<double>(block.issue + visit.stall);
-      if (visit.stall == 0) return;
-      const uint32_t line = visit.misses > 0 ? visit.lines[0] : block.address / 32;
       const uint32_t last = std::max(block.address, block.end() - 2);
-      stalls[std::clamp(line * 32, block.address, last)].first += static_cast<double>(visit.stall);
+      auto& [_, weight] = stalls[block.address];
+      weight += static_cast<double>(block.issue);
+      for (const CodeWait& wait : visit.waits) {
+        const auto stall = static_cast<double>(wait.stall);
+        weight += stall;
+        stalls[std::clamp(wait.line * 32, block.address, last)].first += stall;
+      }
     });
     for (const auto& [pc, at] : stalls) {
       if (is_slow(profile_.target.region_at(pc)) && index_.section_at(pc) != kNone) {

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// The instruction cache, run over the blocks of a trace with some units in fast memory.
+// What is still waited for when some units stand in fast memory, by running the blocks of a trace.
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
 #include "millrace/placement/units.h"
 #include "millrace/profile/call_graph.h"
 #include "millrace/profile/target.h"
+#include "predict/code_run.h"
 
 namespace millrace::placement {
 
@@ -17,28 +19,25 @@ class TraceSim {
   // Keeps the last kMaxVisits blocks of the trace. All but `trace` must outlive this.
   TraceSim(std::span<const uint8_t> trace, const Units& units, const ElfIndex& index,
            const profile::Target& target, const profile::CallGraph& graph);
-  size_t visits() const { return visits_.size(); }
-  // Cycles waited for instructions, scaled to the whole trace.
+  size_t visits() const { return recording_.visits.size(); }
+  // Cycles of the whole trace: waited for instructions and for data that stands in code (literal
+  // pools), and spent in veneers.
   double stall(const std::vector<bool>& moved) const;
+  // Of these, for data in this unit's code.
+  double data_stall(uint32_t unit) const { return data_[unit]; }
 
-  static constexpr size_t kMaxVisits = size_t{3} << 20;
+  static constexpr size_t kMaxVisits = size_t{1} << 19;
 
  private:
-  struct Block {
-    uint32_t address = 0, end = 0, unit = 0;
-    bool is_cached = false, is_fast = false, is_entry = false;  // of a function
-  };
-  double simulate(const std::vector<bool>& moved) const;
-
   const Units& units_;
   const ElfIndex& index_;
   const profile::Target& target_;
   const profile::CallGraph& graph_;
-  profile::TargetCache cache_;
-  std::vector<Block> blocks_;
-  std::vector<uint32_t> visits_;  // blocks; repeats in a row are one
-  double cost_[2] = {};           // cycles of a miss; [1]: of the line behind the last one
-  double scale_ = 1;
+  Recording recording_;
+  std::unique_ptr<const CodeRun> run_;  // null: no target with a cache, or nothing to run
+  std::vector<double> data_;            // by unit
+  double scale_ = 1;                    // from the model's waits to the trace's
+  double repeats_ = 1;                  // the whole trace by what was kept of it
 };
 
 }  // namespace millrace::placement

@@ -11,25 +11,28 @@
 
 namespace millrace::placement {
 
+struct CodeWait {
+  uint32_t line = 0;     // address / 32
+  uint64_t stall = 0;    // cycles
+  bool is_miss = false;  // else for the rest of a line that is on its way, or past the cache
+};
+
 struct Visit {
   uint32_t block = 0;               // index in blocks()
-  uint64_t stall = 0;               // cycles beyond what the block takes when it waits for nothing
-  const uint32_t* lines = nullptr;  // that missed, line address / 32
-  uint32_t misses = 0;
+  std::span<const CodeWait> waits;  // in their order
 };
 
 class TraceVisits {
  public:
-  // `trace` must outlive this. Reads it once, for what each block takes at least.
+  // `trace` must outlive this.
   explicit TraceVisits(std::span<const uint8_t> trace);
   const std::vector<profile::TraceBlock>& blocks() const { return blocks_; }
-  // Reads it again. Waiting for data and sleep are not in it.
+  // Reads it from its start. Waiting for data and sleep are not in it.
   void each(const std::function<void(const Visit&)>& visit) const;
 
  private:
   std::span<const uint8_t> trace_;
   std::vector<profile::TraceBlock> blocks_;
-  std::vector<uint64_t> base_;  // by block: cycles with everything in the cache
 };
 
 }  // namespace millrace::placement

@@ -2,8 +2,8 @@
 // A trace of the virtual board (spec/trace.md) as weighted samples. The weights are cycles and
 // exact, not estimates. A block's issue cycles are spread evenly over its halfwords: a trace does
 // not say more, and a block is a handful of instructions. What it took beyond them goes to its end:
-// what waits is what uses a value, and WFI ends a block. An instruction miss goes to the first
-// address of the block in the line that was waited for, as a sampler would have seen it.
+// what waits is what uses a value, and WFI ends a block. A wait for code goes to the first address
+// of the block in the line that was waited for, as a sampler would have seen it.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -19,13 +19,13 @@ constexpr size_t kMaxMissedLines = size_t{4} << 20;
 
 struct Cost {
   uint64_t issued = 0;
-  uint64_t waited = 0;      // without instruction misses
+  uint64_t waited = 0;      // for anything but code
   uint64_t data_stall = 0;  // of these
 };
 
 struct Key {
   uint32_t first = 0;   // number of a block
-  uint32_t second = 0;  // line / 32 for misses
+  uint32_t second = 0;  // line / 32 of code that was waited for
   uint16_t exception = 0;
   friend bool operator==(const Key&, const Key&) = default;
 };
@@ -97,17 +97,17 @@ class Importer {
       case TraceRecord::Kind::block:
         enter(record.block);
         return {};
-      case TraceRecord::Kind::miss:
-        return miss(record);
+      case TraceRecord::Kind::wait:
+        return wait(record);
       default:
         event(record.event, record.argument);
         return {};
     }
   }
 
-  std::string miss(const TraceRecord& record) {
-    if (current_ == UINT32_MAX) return {};
-    if (record.access == static_cast<uint8_t>(TraceAccess::fetch)) {
+  std::string wait(const TraceRecord& record) {
+    if (current_ == UINT32_MAX || record.stall == 0) return {};
+    if (record.is_fetch()) {
       fetch_[{current_, record.line, exception()}] += record.stall;
       fetch_owed_ += record.stall;
       if (fetch_.size() > kMaxMissedLines) return "more missed lines than are read";

@@ -298,7 +298,7 @@ TEST(Gmon, EveryTruncationEndsInASentenceOrBetweenRecords) {
 // 5, its line missed with 504 cycles, the block again at 515. Then an exception at 520 (delta 5).
 std::vector<uint8_t> trace_file(const char* records) {
   std::vector<uint8_t> bytes(52);
-  std::copy_n("MRTRACE\x01", 8, bytes.begin());
+  std::copy_n("MRTRACE\x02", 8, bytes.begin());
   link::store_le32(&bytes[8], 600000);
   bytes[20] = 0xAB;
   for (const uint8_t byte : from_hex(records)) bytes.push_back(byte);
@@ -310,6 +310,7 @@ constexpr const char* kTraceExample =
     "02020205"
     "12"
     "90848030"
+    "8008"
     "F80300"
     "00"
     "FE03"
@@ -338,7 +339,7 @@ TEST(Trace, TimesBeyond2To53CyclesAreRefused) {
   const std::string block = "818481800C02020205", most = "00FBFFFFFFFFFFFF0F";
   EXPECT_EQ(parsed(trace_file((block + most).c_str())).run_cycles, uint64_t{1} << 53);
   for (const std::string& rest : {most + "0001", std::string("00808080808080808010"),
-                                  std::string("1284808030FFFFFFFFFFFFFF7F00")}) {
+                                  std::string("128480803000FFFFFFFFFFFFFF7F00")}) {
     EXPECT_NE(refused(trace_file((block + rest).c_str()))
                   .find("a time of more than 9007199254740992 cycles"),
               std::string::npos)

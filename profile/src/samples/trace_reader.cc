@@ -12,6 +12,7 @@ namespace millrace::profile {
 namespace {
 
 constexpr size_t kHeaderBytes = 52;
+constexpr uint8_t kVersion = 2;
 constexpr size_t kMaxBlocks = size_t{1} << 20;
 constexpr uint64_t kMaxBlockHalfwords = 4096;
 constexpr uint64_t kMaxCycles = uint64_t{1} << 53;  // 174 days at 600 MHz; exact in a double
@@ -27,8 +28,9 @@ TraceReader::TraceReader(std::span<const uint8_t> bytes) : bytes_(bytes) {
     problem_ = "no trace: its magic is missing";
     return;
   }
-  if (bytes[7] != 1) {
-    problem_ = fmt::format("version {} of the trace, known is 1", bytes[7]);
+  if (bytes[7] != kVersion) {
+    problem_ =
+        fmt::format("version {} of the trace, known is {} (trace it again)", bytes[7], kVersion);
     return;
   }
   at_ = kHeaderBytes;
@@ -59,6 +61,26 @@ bool TraceReader::fail(std::string problem) {
   return false;
 }
 
+bool TraceReader::wait(uint64_t value, TraceRecord* out) {
+  const auto from = [](uint32_t line, uint64_t coded) {
+    return static_cast<uint32_t>(line + ((coded >> 1) ^ (~(coded & 1) + 1)));
+  };
+  uint64_t distance = 0;
+  if (!varint(&distance)) return false;
+  out->kind = TraceRecord::Kind::wait;
+  out->access = static_cast<uint8_t>(value & 3);
+  out->memory = static_cast<uint8_t>(value >> 2 & 7);
+  out->cause = static_cast<uint8_t>(std::min<uint64_t>(value >> 5, UINT8_MAX));
+  out->line = from(last_line_, distance);
+  if (out->is_miss()) {
+    if (!varint(&distance)) return false;
+    out->evicted = from(out->line, distance);
+  }
+  if (!varint(&out->stall) || !varint(&out->delta)) return false;
+  last_line_ = out->line;
+  return true;
+}
+
 bool TraceReader::record(TraceRecord* out) {
   uint64_t head = 0, a = 0, b = 0, c = 0;
   if (!varint(&head)) return false;
@@ -80,16 +102,8 @@ bool TraceReader::record(TraceRecord* out) {
       out->block = static_cast<uint32_t>(blocks_.size());
       blocks_.push_back({static_cast<uint32_t>(value * 2), static_cast<uint32_t>(a), b, c});
       return true;
-    case 2: {
-      if (!varint(&a) || !varint(&out->stall) || !varint(&out->delta)) return false;
-      out->kind = TraceRecord::Kind::miss;
-      out->access = static_cast<uint8_t>(value & 3);
-      out->memory = static_cast<uint8_t>(std::min<uint64_t>(value >> 2, UINT8_MAX));
-      const uint64_t difference = (a >> 1) ^ (~(a & 1) + 1);
-      last_line_ = static_cast<uint32_t>(last_line_ + difference);
-      out->line = last_line_;
-      return true;
-    }
+    case 2:
+      return wait(value, out);
     default:
       if (!varint(&out->argument) || !varint(&out->delta)) return false;
       out->kind = TraceRecord::Kind::event;

@@ -22,6 +22,16 @@ struct TracedBlock {
 
 enum class TracedMemory : uint8_t { flash = 1, ocram = 2, psram = 3, other = 4 };
 enum class TracedAccess : uint8_t { fetch = 0, load = 1, store = 2 };
+enum class TracedCause : uint8_t { miss = 0, fill = 1, uncached = 2, queue = 3 };
+// What the core waited for, and how long; a miss without a stall was not waited for.
+struct TracedWait {
+  TracedMemory memory = TracedMemory::other;
+  TracedAccess access = TracedAccess::fetch;
+  TracedCause cause = TracedCause::miss;
+  uint32_t line = 0;     // address
+  uint32_t stall = 0;    // core cycles
+  uint32_t evicted = 0;  // of a miss: line that left the cache for it; `line`: none had to
+};
 enum class TraceEvent : uint8_t {
   exception_taken = 1,
   exception_return = 2,
@@ -35,8 +45,7 @@ enum class TraceEvent : uint8_t {
 class TraceSink {
  public:
   virtual void block(const TracedBlock& block, uint64_t at) = 0;
-  virtual void miss(TracedMemory memory, TracedAccess access, uint32_t line, uint32_t stall,
-                    uint64_t at) = 0;
+  virtual void wait(const TracedWait& wait, uint64_t at) = 0;
   virtual void event(TraceEvent event, uint32_t argument, uint64_t at) = 0;
 
  protected:
@@ -55,8 +64,7 @@ class TraceWriter final : public TraceSink {
   using Output = std::function<void(std::span<const uint8_t> bytes)>;
   TraceWriter(const TraceHeader& header, Output output);
   void block(const TracedBlock& block, uint64_t at) override;
-  void miss(TracedMemory memory, TracedAccess access, uint32_t line, uint32_t stall,
-            uint64_t at) override;
+  void wait(const TracedWait& wait, uint64_t at) override;
   void event(TraceEvent event, uint32_t argument, uint64_t at) override;
   void finish();
 
@@ -68,6 +76,7 @@ class TraceWriter final : public TraceSink {
     uint64_t number = UINT64_MAX;
   };
   void put(uint64_t number);
+  void put_lines(uint32_t to, uint32_t from);
   void put_delta(uint64_t at);
   void flush_if_full();
 

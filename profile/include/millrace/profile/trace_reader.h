@@ -23,6 +23,7 @@ struct TraceBlock {
 
 enum class TraceMemory : uint8_t { flash = 1, ocram = 2, psram = 3, other = 4 };
 enum class TraceAccess : uint8_t { fetch = 0, load = 1, store = 2 };
+enum class TraceCause : uint8_t { miss = 0, fill = 1, uncached = 2, queue = 3 };
 enum class TraceEvent : uint8_t {
   exception_taken = 1,
   exception_return = 2,
@@ -33,16 +34,20 @@ enum class TraceEvent : uint8_t {
 };
 
 struct TraceRecord {
-  enum class Kind : uint8_t { block, miss, event };
+  enum class Kind : uint8_t { block, wait, event };
   Kind kind = Kind::block;
-  uint64_t delta = 0;  // core cycles since the record before
-  uint32_t block = 0;  // kind block: its number, new or not
-  uint8_t memory = 0;  // kind miss: TraceMemory, or a number that is not known yet
-  uint8_t access = 0;  // TraceAccess
-  uint32_t line = 0;   // line address / 32
-  uint64_t stall = 0;  // cycles
-  uint64_t event = 0;  // TraceEvent, or a number that is not known yet
+  uint64_t delta = 0;    // core cycles since the record before
+  uint32_t block = 0;    // kind block: its number, new or not
+  uint8_t memory = 0;    // kind wait: TraceMemory, or a number that is not known yet
+  uint8_t access = 0;    // TraceAccess
+  uint8_t cause = 0;     // TraceCause, or a number that is not known yet
+  uint32_t line = 0;     // line address / 32: what was waited for
+  uint32_t evicted = 0;  // of a miss: line address / 32 of what left the cache; `line`: nothing
+  uint64_t stall = 0;    // cycles
+  uint64_t event = 0;    // TraceEvent, or a number that is not known yet
   uint64_t argument = 0;
+  bool is_fetch() const { return access == static_cast<uint8_t>(TraceAccess::fetch); }
+  bool is_miss() const { return cause == static_cast<uint8_t>(TraceCause::miss); }
 };
 
 // Reads `bytes`, which must outlive it, once from start to end.
@@ -64,6 +69,7 @@ class TraceReader {
  private:
   bool varint(uint64_t* out);
   bool record(TraceRecord* out);
+  bool wait(uint64_t value, TraceRecord* out);
   bool fail(std::string problem);
 
   std::span<const uint8_t> bytes_;
