@@ -97,7 +97,7 @@ CodeRun::Sums CodeRun::run(const Layout& layout, uint32_t seed) const {
     const double stall = recording_.cost.of(int64_t{line} - last_line, now - last_miss);
     last_line = line;
     last_miss = now;
-    now += static_cast<uint64_t>(stall + 0.5);
+    now += static_cast<uint64_t>(std::llround(stall));
     out.fetch += stall;
     out.misses += 1;
   };

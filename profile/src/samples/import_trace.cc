@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <unordered_map>
 
 #include "millrace/profile/trace_reader.h"
@@ -48,7 +49,7 @@ class Importer {
   std::string read(SampleSet* out) {
     TraceRecord record;
     while (reader_.next(&record)) {
-      const std::string problem = take(record);
+      std::string problem = take(record);
       if (!problem.empty()) return problem;
     }
     if (!reader_.problem().empty()) return reader_.problem();
@@ -179,7 +180,7 @@ class Importer {
     // What turns the cycles of the run into its time, as the clock was changed on the way.
     const double mean_khz = run_ms_ > 0 ? static_cast<double>(run_cycles_) / run_ms_ : 0;
     if (mean_khz > 0.5 && mean_khz < UINT32_MAX) {
-      out->core_khz = static_cast<uint32_t>(mean_khz + 0.5);
+      out->core_khz = static_cast<uint32_t>(std::llround(mean_khz));
     }
     return {};
   }
