@@ -54,19 +54,6 @@ DataRun::DataRun(std::span<const uint8_t> trace) {
     }
     waits_.push_back(wait);
   }
-  // In the order of addresses.
-  std::vector<uint32_t> order(lines_.size()), rank(lines_.size());
-  for (uint32_t i = 0; i < order.size(); ++i) order[i] = i;
-  std::sort(order.begin(), order.end(),
-            [&](uint32_t a, uint32_t b) { return lines_[a].line < lines_[b].line; });
-  std::vector<LineStall> sorted;
-  sorted.reserve(lines_.size());
-  for (uint32_t i = 0; i < order.size(); ++i) {
-    rank[order[i]] = i;
-    sorted.push_back(lines_[order[i]]);
-  }
-  lines_ = std::move(sorted);
-  for (Wait& wait : waits_) wait.line = rank[wait.line];
 }
 
 double DataRun::stall(const std::vector<bool>& moved) const {

@@ -17,7 +17,7 @@ struct LineStall {
 class DataRun {
  public:
   explicit DataRun(std::span<const uint8_t> trace);
-  // Each line that was waited for, once, by address.
+  // Each line that was waited for, once, as they came.
   const std::vector<LineStall>& lines() const { return lines_; }
   // Cycles that are waited for data then. `moved`: by the index of the line in lines().
   double stall(const std::vector<bool>& moved) const;

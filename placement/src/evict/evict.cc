@@ -38,10 +38,6 @@ constexpr const char* kPurposely[] = {".fastrun",       ".itcm", ".ramfunc",
 // of code changes, a table of unwind information (.ARM.exidx) may get entries of 8 bytes.
 constexpr uint64_t kBankSlack = 64;
 
-uint32_t aligned(const Unit& unit) {
-  return (unit.size + unit.align - 1) / unit.align * unit.align;
-}
-
 // What one edit moves.
 struct Piece {
   std::vector<uint32_t> units;  // in the region
@@ -135,7 +131,7 @@ class Evictor {
       Piece& piece = pieces_[at->second];
       piece.is_editable = is_editable;
       piece.units.push_back(i);
-      piece.bytes += aligned(unit);
+      piece.bytes += unit.aligned();
       piece.weight += input_.by_unit[i].weight;
       piece.may_go = piece.may_go && may_go(i);
     }
@@ -273,7 +269,7 @@ class Evictor {
         out_.evicted.push_back(std::move(one));
       }
       Evicted& row = out_.evicted[at->second];
-      row.bytes += aligned(unit);
+      row.bytes += unit.aligned();
       row.weight += input_.by_unit[i].weight;
       row.lines += static_cast<uint32_t>(lines_of_[i].size());
       row.entry.comment = fmt::format("{} bytes", row.bytes);

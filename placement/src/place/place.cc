@@ -35,10 +35,6 @@ constexpr double kSpan = 0.25;       // of the model's two ends' distance
 constexpr double kDoubtful = 0.5;    // of waits for lines that should be resident: data's perhaps
 constexpr double kResident = 0.005;  // of the busy weight: what may wait and count as resident
 
-uint32_t aligned(const Unit& unit) {
-  return (unit.size + unit.align - 1) / unit.align * unit.align;
-}
-
 class Placer {
  public:
   Placer(ElfIndex* index, const profile::SampleSet& samples, std::span<const uint8_t> trace,
@@ -212,7 +208,7 @@ class Placer {
     }
     const double before = to->pressure * to->lines;
     to->units.push_back(number);
-    to->bytes += aligned(unit);
+    to->bytes += unit.aligned();
     to->weight += use.weight;
     to->stall += use.stall;
     const uint32_t lines = work_.model->lines(number);

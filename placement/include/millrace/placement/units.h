@@ -28,6 +28,7 @@ struct Unit {
   std::vector<uint32_t> objects;    // of index.objects()
   bool size_is_exact = false;       // from the map file
   uint64_t end() const { return uint64_t{address} + size; }
+  uint32_t aligned() const { return (size + align - 1) / align * align; }  // bytes among others
 };
 
 enum class Granularity : uint8_t { function, file, library };
