@@ -73,7 +73,7 @@ bool takes_port(const CommandInfo& info) {
   return false;
 }
 
-std::string quoted(const std::string& text) {
+std::string fish_quoted(const std::string& text) {
   std::string out;
   for (const char c : text) out += c == '\'' ? std::string("\\'") : std::string(1, c);
   return out;
@@ -149,7 +149,7 @@ std::string fish_completion(const CommandInfo& root) {
     condition += commands.empty() ? "true" : "not __fish_seen_subcommand_from " + joined(commands);
     const std::string start = fmt::format("complete -c millrace -n '{}'", condition);
     for (const auto& command : info.commands) {
-      out += fmt::format("{} -a {} -d '{}'\n", start, command->name, quoted(command->help));
+      out += fmt::format("{} -a {} -d '{}'\n", start, command->name, fish_quoted(command->help));
     }
     for (const OptionInfo& option : info.options) {
       std::string line = start;
@@ -164,7 +164,7 @@ std::string fish_completion(const CommandInfo& root) {
       if (option.kind == ValueKind::choice)
         line += fmt::format(" -x -a '{}'", joined(option.choices));
       if (option.kind == ValueKind::port) line += " -a '(millrace ports --names 2>/dev/null)'";
-      out += fmt::format("{} -d '{}'\n", line, quoted(option.help));
+      out += fmt::format("{} -d '{}'\n", line, fish_quoted(option.help));
     }
   });
   return out;

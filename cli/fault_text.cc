@@ -78,7 +78,7 @@ std::string what(const Fault& fault) {
   return "";
 }
 
-std::string hex(const uint8_t* data, size_t size, size_t width) {
+std::string hex_line(const uint8_t* data, size_t size, size_t width) {
   std::string out;
   for (size_t i = 0; i < width; ++i) {
     out += i < size ? fmt::format("{:02x} ", data[i]) : "   ";
@@ -130,8 +130,9 @@ std::string fault_dump(const Fault& fault, size_t indent) {
     const size_t n = std::min<size_t>(16, size - at);
     const std::string start(indent, ' ');
     if (altered) {
-      out += fmt::format("{}got      {}\n{}expected {}\n", start, hex(fault.received + at, n, n),
-                         start, hex(fault.expected + at, n, n));
+      out +=
+          fmt::format("{}got      {}\n{}expected {}\n", start, hex_line(fault.received + at, n, n),
+                      start, hex_line(fault.expected + at, n, n));
       continue;
     }
     std::string text;
@@ -139,7 +140,7 @@ std::string fault_dump(const Fault& fault, size_t indent) {
       const char c = static_cast<char>(fault.received[at + i]);
       text += c >= 0x20 && c < 0x7f ? c : '.';
     }
-    out += fmt::format("{}{} |{}|\n", start, hex(fault.received + at, n, 16), text);
+    out += fmt::format("{}{} |{}|\n", start, hex_line(fault.received + at, n, 16), text);
   }
   return out;
 }

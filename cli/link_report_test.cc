@@ -11,8 +11,8 @@
 namespace millrace::cli {
 namespace {
 
-using testing::HasSubstr;
-using testing::Not;
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 LinkRun usb_run() {
   LinkRun run;

@@ -11,6 +11,7 @@
 #include "cli/commands.h"
 #include "cli/exit_code.h"
 #include "cli/print.h"
+#include "cli/stack.h"
 #include "cli/standard_files.h"
 
 namespace {
@@ -52,16 +53,17 @@ int finish(int code) {
 int main(int argc, char** argv) {
   occupy_standard_files();
   make_file_limits_errors();
-  CommandLine line("millrace", kHelp, kExamples, "millrace " MILLRACE_VERSION);
-  Program program;
-  program.line = &line;
-  program.invocation.arguments.assign(argv, argv + argc);
-  program.invocation.started_at =
-      fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
-  for (const auto add : kCommands) add(line.root(), program);
   // What the standard library throws where the system has no thread or memory left for this
   // program. Every handle on the way here has closed itself.
   try {
+    take_stack();
+    CommandLine line("millrace", kHelp, kExamples, "millrace " MILLRACE_VERSION);
+    Program program;
+    program.line = &line;
+    program.invocation.arguments.assign(argv, argv + argc);
+    program.invocation.started_at =
+        fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
+    for (const auto add : kCommands) add(line.root(), program);
     return finish(line.run(argc, argv));
   } catch (const std::system_error& error) {
     print(

@@ -13,7 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-class OutputFile : public testing::Test {
+class OutputFile : public ::testing::Test {
  protected:
   OutputFile() {
     std::string pattern = testing::TempDir() + "millrace-output-XXXXXX";

@@ -24,14 +24,14 @@ using host::Status;
 namespace {
 
 constexpr uint32_t kMostPings = 1'000'000;
-constexpr double kMostSeconds = 1e6;
+constexpr double kMostLiveSeconds = 1e6;
 
 ValueParser seconds_into(double* target) {
   return [target](const std::string& text) {
     char* end = nullptr;
     const double value = std::strtod(text.c_str(), &end);
     const bool is_good = !text.empty() && *end == '\0' && std::isfinite(value) && value > 0;
-    if (!is_good || value > kMostSeconds) {
+    if (!is_good || value > kMostLiveSeconds) {
       return Status(Error{ErrorCode::usage, "give seconds, such as 10"});
     }
     *target = value;

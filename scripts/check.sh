@@ -11,7 +11,9 @@ python3 scripts/check_includes.py
 
 base=${MILLRACE_TIDY_BASE:-$(git rev-parse -q --verify HEAD~5 || git hash-object -t tree /dev/null)}
 cmake --preset release >/dev/null
+python3 scripts/check_names.py build/release
 cmake --build build/release -j "$(nproc)" --target benches
+cmake --preset dev >/dev/null  # files one by one, for clang-tidy
 # Windows sources and microcontroller sources are compiled by the cross builds alone; of tests the
 # sanitizers say more than clang-tidy, at a third of its time.
 files=$(git diff --name-only --diff-filter=d "$base" -- '*.cc' |
@@ -21,6 +23,6 @@ files=$(git diff --name-only --diff-filter=d "$base" -- '*.cc' |
     -e '/sampler_chip\.cc$' -e '^zephyr/' -e '/fake_[a-z_]*\.cc$' ||
   true)
 if [ -n "$files" ]; then
-  echo "$files" | xargs -P "$(nproc)" -n 4 clang-tidy-14 -p build/release --quiet 2>/dev/null
+  echo "$files" | xargs -P "$(nproc)" -n 4 clang-tidy-14 -p build/dev --quiet 2>/dev/null
   echo "clang-tidy: $(echo "$files" | wc -l) files ok"
 fi

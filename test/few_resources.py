@@ -10,11 +10,12 @@ MIB = 1 << 20
 # A sanitizer's runtime maps terabytes before main(), and needs descriptors of its own.
 sanitized = b"__asan_init" in pathlib.Path(e2e.MILLRACE).read_bytes()
 said = 0
-# From too little for the loader (exit 127) to enough.
-for limit in range(16, 72, 4) if not sanitized else ():
+# From what the loader and an exception need to enough; in fine steps where threads and stacks begin to fit.
+limits = [*range(13, 20), *(20 + i / 16 for i in range(48)), *range(24, 72, 4)]
+for limit in limits if not sanitized else ():
     outcome = e2e.millrace(
         "serial", "bench", "pc:", "--frames", 64, expect=tuple(range(0, 128)),
-        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit * MIB, limit * MIB)))
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (int(limit * MIB),) * 2))
     said += outcome.err.count("millrace: ") == 1 and "ulimit -v" in outcome.err
 assert said > 0 or sanitized
 

@@ -7,18 +7,22 @@
 #include <fstream>
 #include <iterator>
 #include <random>
+#include <set>
 #include <string>
 #include <vector>
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size);
 
 int main(int argc, char** argv) {
-  std::vector<std::vector<uint8_t>> corpus;
+  std::set<std::filesystem::path> files;  // a folder has no order of its own
   if (argc > 1 && std::filesystem::is_directory(argv[1])) {
-    for (const auto& entry : std::filesystem::directory_iterator(argv[1])) {
-      std::ifstream file(entry.path(), std::ios::binary);
-      corpus.emplace_back(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>());
-    }
+    for (const auto& entry : std::filesystem::directory_iterator(argv[1]))
+      files.insert(entry.path());
+  }
+  std::vector<std::vector<uint8_t>> corpus;
+  for (const auto& path : files) {
+    std::ifstream file(path, std::ios::binary);
+    corpus.emplace_back(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>());
   }
   if (corpus.empty()) {
     std::fprintf(stderr, "no corpus in %s\n", argc > 1 ? argv[1] : "(no folder given)");

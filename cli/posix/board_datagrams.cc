@@ -24,7 +24,7 @@ using udp::Arrival;
 
 namespace {
 
-constexpr int64_t kEnumerationNs = 5'000'000'000;
+constexpr int64_t kNetworkWaitNs = 5'000'000'000;
 constexpr int64_t kDhcpNs = 15'000'000'000;  // three attempts
 constexpr int64_t kArpNs = 3'000'000'000;
 constexpr int64_t kPingNs = 1'000'000'000;
@@ -39,7 +39,7 @@ class BoardDatagrams final : public udp::DatagramPort {
   }
 
   Status open(const BoardNetwork& network) {
-    if (!run_until(kEnumerationNs, [this] { return ethernet_.has_carrier(); })) {
+    if (!run_until(kNetworkWaitNs, [this] { return ethernet_.has_carrier(); })) {
       const std::string why = ethernet_.problem();
       return not_found(why.empty() ? machine_->diagnosis("USB network interface") : why);
     }

@@ -24,7 +24,7 @@ using host::Result;
 
 namespace {
 
-constexpr uint64_t kPiece = 2'000'000;
+constexpr uint64_t kGdbSliceNs = 2'000'000;
 constexpr int kRestMs = 50;
 // Of gdb's bytes between two answers: bounds what an unread flood of questions can pile up.
 constexpr size_t kReceived = 4096;
@@ -39,7 +39,7 @@ class Session {
       if (options_.interrupted != nullptr && *options_.interrupted) {
         return {GdbEnd::interrupted, server_.last_stop()};
       }
-      if (server_.running()) server_.run(kPiece);
+      if (server_.running()) server_.run(kGdbSliceNs);
       if (options_.between) options_.between();
       exchange();
       const GdbState state = server_.state();

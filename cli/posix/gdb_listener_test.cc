@@ -65,7 +65,7 @@ class Client {
   board::gdb::PacketDecoder decoder_;
 };
 
-class GdbListener : public testing::Test {
+class GdbListener : public ::testing::Test {
  protected:
   // From here on the board belongs to the listener's thread. Gives the port.
   unsigned listen() {

@@ -25,7 +25,7 @@ using host::Status;
 
 namespace {
 
-Error failure(const std::string& path, int number) {
+Error write_failure(const std::string& path, int number) {
   const std::string start = fmt::format("write {}: ", path);
   switch (number) {
     case ENOENT:
@@ -82,10 +82,10 @@ Result<int> open_existing(const std::string& path) {
   }
   // O_NONBLOCK: without a reader, open() of a FIFO would wait, and not even for Ctrl-C.
   const int fd = ::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-  if (fd < 0) return failure(path, errno);
+  if (fd < 0) return write_failure(path, errno);
   const int flags = ::fcntl(fd, F_GETFL);
   if (flags < 0 || ::fcntl(fd, F_SETFL, flags & ~O_NONBLOCK) != 0) {
-    const Error error = failure(path, errno);
+    const Error error = write_failure(path, errno);
     ::close(fd);
     return error;
   }
@@ -107,7 +107,7 @@ Status write_directly(const std::string& path, const std::string& content) {
     return Error{ErrorCode::no_space,
                  fmt::format("write {}: no space left on it (write elsewhere)", path)};
   }
-  if (number != 0) return failure(path, number);
+  if (number != 0) return write_failure(path, number);
   return {};
 }
 
@@ -119,13 +119,13 @@ std::string name_in_folder(const std::string& path) {
 Status replace(const std::string& path, const std::string& content, std::optional<mode_t> mode) {
   Replacement file;
   int number = file.open(path, Replacement::Name::hidden, mode);
-  if (number != 0) return failure(path, number);
+  if (number != 0) return write_failure(path, number);
   const int fd = file.release();
   number = write_all(fd, content);
   if (number == 0 && ::fsync(fd) != 0) number = errno;
   if (::close(fd) != 0 && number == 0) number = errno;
   if (number == 0) number = file.put_in_place();
-  return number == 0 ? Status() : Status(failure(path, number));
+  return number == 0 ? Status() : Status(write_failure(path, number));
 }
 
 }  // namespace
@@ -133,12 +133,12 @@ Status replace(const std::string& path, const std::string& content, std::optiona
 Status write_output(const std::string& path, const std::string& content) {
   if (path == "-") {
     const int number = write_all(STDOUT_FILENO, content);
-    if (number != 0) return failure("stdout", number);
+    if (number != 0) return write_failure("stdout", number);
     return {};
   }
   struct stat info {};
   if (::stat(path.c_str(), &info) == 0) {
-    if (S_ISDIR(info.st_mode)) return failure(path, EISDIR);
+    if (S_ISDIR(info.st_mode)) return write_failure(path, EISDIR);
     if (!S_ISREG(info.st_mode)) return write_directly(path, content);
     return replace(path, content, info.st_mode & 07777);
   }
@@ -149,7 +149,7 @@ Status check_output(const std::string& path) {
   if (path == "-") return {};
   struct stat info {};
   if (::stat(path.c_str(), &info) == 0) {
-    if (S_ISDIR(info.st_mode)) return failure(path, EISDIR);
+    if (S_ISDIR(info.st_mode)) return write_failure(path, EISDIR);
     if (S_ISFIFO(info.st_mode)) {
       const Result<int> fd = open_existing(path);
       if (!fd) return fd.error();
@@ -157,18 +157,18 @@ Status check_output(const std::string& path) {
       return {};
     }
     if (!S_ISREG(info.st_mode)) {
-      return ::access(path.c_str(), W_OK) == 0 ? Status() : Status(failure(path, errno));
+      return ::access(path.c_str(), W_OK) == 0 ? Status() : Status(write_failure(path, errno));
     }
   }
   const std::optional<std::string> end = behind_links(path);
-  if (!end) return failure(path, ELOOP);
+  if (!end) return write_failure(path, ELOOP);
   const std::string folder = folder_of(*end);
-  if (::stat(folder.c_str(), &info) != 0) return failure(path, errno);
-  if (!S_ISDIR(info.st_mode)) return failure(path, ENOTDIR);
-  if (::access(folder.c_str(), W_OK | X_OK) != 0) return failure(path, errno);
+  if (::stat(folder.c_str(), &info) != 0) return write_failure(path, errno);
+  if (!S_ISDIR(info.st_mode)) return write_failure(path, ENOTDIR);
+  if (::access(folder.c_str(), W_OK | X_OK) != 0) return write_failure(path, errno);
   const long longest = ::pathconf(folder.c_str(), _PC_NAME_MAX);
   if (longest > 0 && name_in_folder(*end).size() > static_cast<size_t>(longest)) {
-    return failure(path, ENAMETOOLONG);
+    return write_failure(path, ENAMETOOLONG);
   }
   return {};
 }

@@ -23,7 +23,7 @@ using host::Status;
 
 namespace {
 
-const std::string kBoard = "board:", kUdp = "udp:";
+const std::string kBoardPrefix = "board:", kUdp = "udp:";
 
 class NetworkTarget final : public RecordTarget {
  public:
@@ -96,8 +96,8 @@ Result<std::unique_ptr<RecordTarget>> open_network_target(const std::string& nam
                              "udp:32x8, none)",
                              printable(name), load.text)};
   }
-  if (name.rfind(kBoard, 0) == 0) {
-    const std::string rest = name.substr(kBoard.size());
+  if (name.rfind(kBoardPrefix, 0) == 0) {
+    const std::string rest = name.substr(kBoardPrefix.size());
     Result<std::unique_ptr<udp::DatagramPort>> port =
         make_board_datagrams(rest, {load.host_address, load.device_address, load.port});
     if (!port) return port.error();
@@ -118,7 +118,7 @@ Result<std::unique_ptr<RecordTarget>> open_network_target(const std::string& nam
 Result<std::unique_ptr<RecordTarget>> open_record_target(const std::string& name,
                                                          const RecordLoad& load) {
   if (name.rfind(kUdp, 0) == 0 || is_ipv4_name(name)) return open_network_target(name, load);
-  if (name.rfind(kBoard, 0) != 0 || load.kind == LoadKind::serial) {
+  if (name.rfind(kBoardPrefix, 0) != 0 || load.kind == LoadKind::serial) {
     return open_serial_target(name, load);
   }
   // Which function the firmware has is known when it is enumerated.

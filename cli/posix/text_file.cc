@@ -16,7 +16,7 @@ using host::ErrorCode;
 
 namespace {
 
-constexpr std::streamoff kMostBytes = 1 << 20;
+constexpr std::streamoff kMostTextBytes = 1 << 20;
 
 }  // namespace
 
@@ -27,13 +27,13 @@ host::Result<std::string> read_text_file(const std::string& option, const std::s
                  fmt::format("{}: is no file but a FIFO (copy it to a file)", printable(option))};
   }
   std::ifstream file(path, std::ios::binary);
-  std::string text(static_cast<size_t>(kMostBytes) + 1, '\0');
-  if (!file || (file.read(text.data(), kMostBytes + 1), file.bad())) {
+  std::string text(static_cast<size_t>(kMostTextBytes) + 1, '\0');
+  if (!file || (file.read(text.data(), kMostTextBytes + 1), file.bad())) {
     return Error{
         ErrorCode::usage,
         fmt::format("{}: cannot be read (give a file of lines `name = value`)", printable(option))};
   }
-  if (file.gcount() > kMostBytes) {
+  if (file.gcount() > kMostTextBytes) {
     return Error{ErrorCode::usage,
                  fmt::format("{}: is no profile: larger than 1 MiB", printable(option))};
   }

@@ -33,9 +33,9 @@ using host::Status;
 namespace {
 
 constexpr const char* kDevice = "/dev/net/tun";
-constexpr size_t kMostQueued = 64;     // frames at the device; the rest waits in the kernel
-constexpr size_t kMostAtOnce = 256;    // whatever comes, the board gets on
-constexpr size_t kFrameBytes = 65536;  // of any interface
+constexpr size_t kMostQueued = 64;        // frames at the device; the rest waits in the kernel
+constexpr size_t kMostAtOnce = 256;       // whatever comes, the board gets on
+constexpr size_t kTapFrameBytes = 65536;  // of any interface
 
 ifreq request_for(const std::string& name) {
   ifreq request{};
@@ -182,7 +182,7 @@ void UsbTap::received(std::span<const uint8_t> frame, uint64_t) {
 
 void UsbTap::exchange() {
   if (std::exchange(is_changed_, false)) follow_device();
-  std::array<uint8_t, kFrameBytes> frame;
+  std::array<uint8_t, kTapFrameBytes> frame;
   for (size_t i = 0; i < kMostAtOnce && port_.queued() < kMostQueued; ++i) {
     const ssize_t size = ::read(fd_, frame.data(), frame.size());
     if (size < 0 && errno == EBADFD) is_deleted_ = true;

@@ -27,7 +27,7 @@ namespace {
 
 constexpr size_t kInputBytes = 65536;
 constexpr uint64_t kFreeNs = 2'000'000;               // of the board, behind the last byte
-constexpr uint64_t kEnumerationNs = 5'000'000'000;    // of the board, until there is a device
+constexpr uint64_t kDeviceWaitNs = 5'000'000'000;     // of the board, until there is a device
 constexpr auto kHandshake = std::chrono::seconds(5);  // of a client
 constexpr nanoseconds kMostWait = milliseconds(50);
 constexpr nanoseconds kForgotten = milliseconds(20);  // of being behind
@@ -48,7 +48,7 @@ std::string UsbIpListener::take_problem() { return std::exchange(problem_, std::
 // is no device until that is certain.
 bool UsbIpListener::waits_for_device() const {
   return client_.valid() && !usb_.is_imported() && !usb_.is_ready() && usb_.problem().empty() &&
-         !is_asleep_ && board_ns_ < accepted_ns_ + kEnumerationNs;
+         !is_asleep_ && board_ns_ < accepted_ns_ + kDeviceWaitNs;
 }
 
 bool UsbIpListener::is_free() const {

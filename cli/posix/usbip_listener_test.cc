@@ -48,9 +48,9 @@ class FakeUsbIpPort final : public board::UsbIpPort {
   int disconnects = 0;
 };
 
-class Client {
+class UsbipClient {
  public:
-  explicit Client(unsigned port) : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+  explicit UsbipClient(unsigned port) : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
     sockaddr_in address{};
     address.sin_family = AF_INET;
     address.sin_port = htons(static_cast<uint16_t>(port));
@@ -76,7 +76,7 @@ class Client {
   Socket socket_;
 };
 
-class UsbIpListenerTest : public testing::Test {
+class UsbIpListenerTest : public ::testing::Test {
  protected:
   void SetUp() override { ASSERT_TRUE(listener.listen(0)); }
   void exchange(int times = 3) {
@@ -90,7 +90,7 @@ class UsbIpListenerTest : public testing::Test {
 };
 
 TEST_F(UsbIpListenerTest, CarriesBytesBothWays) {
-  Client client(listener.port());
+  UsbipClient client(listener.port());
   client.send("question");
   exchange();
   EXPECT_EQ(usb.received, "question");
@@ -102,7 +102,7 @@ TEST_F(UsbIpListenerTest, CarriesBytesBothWays) {
 
 TEST_F(UsbIpListenerTest, AsksNothingOfADeviceThatIsNotThereYet) {
   usb.ready = false;
-  Client client(listener.port());
+  UsbipClient client(listener.port());
   client.send("import");
   exchange();
   EXPECT_EQ(usb.received, "");
@@ -114,7 +114,7 @@ TEST_F(UsbIpListenerTest, AsksNothingOfADeviceThatIsNotThereYet) {
 TEST_F(UsbIpListenerTest, AsksAllTheSameWhenThereWillBeNone) {
   usb.ready = false;
   {
-    Client client(listener.port());
+    UsbipClient client(listener.port());
     client.send("import");
     exchange();
     usb.trouble = "it does not answer";
@@ -124,7 +124,7 @@ TEST_F(UsbIpListenerTest, AsksAllTheSameWhenThereWillBeNone) {
   exchange();
   usb.trouble.clear();
   usb.received.clear();
-  Client client(listener.port());
+  UsbipClient client(listener.port());
   client.send("import");
   exchange();
   EXPECT_EQ(usb.received, "");
@@ -135,7 +135,7 @@ TEST_F(UsbIpListenerTest, AsksAllTheSameWhenThereWillBeNone) {
 
 TEST_F(UsbIpListenerTest, AsksABoardThatSleepsForEver) {
   usb.ready = false;
-  Client client(listener.port());
+  UsbipClient client(listener.port());
   client.send("import");
   exchange();
   EXPECT_EQ(usb.received, "");
@@ -146,7 +146,7 @@ TEST_F(UsbIpListenerTest, AsksABoardThatSleepsForEver) {
 
 TEST_F(UsbIpListenerTest, KeepsWhatThePortDoesNotTake) {
   usb.room = 3;
-  Client client(listener.port());
+  UsbipClient client(listener.port());
   client.send("abcdef");
   exchange();
   EXPECT_EQ(usb.received, "abc");
@@ -156,10 +156,10 @@ TEST_F(UsbIpListenerTest, KeepsWhatThePortDoesNotTake) {
 }
 
 TEST_F(UsbIpListenerTest, ASecondClientIsTurnedAway) {
-  Client first(listener.port());
+  UsbipClient first(listener.port());
   first.send("1");
   exchange();
-  Client second(listener.port());
+  UsbipClient second(listener.port());
   exchange();
   EXPECT_TRUE(second.is_hung_up());
   first.send("2");
@@ -168,25 +168,25 @@ TEST_F(UsbIpListenerTest, ASecondClientIsTurnedAway) {
 }
 
 TEST_F(UsbIpListenerTest, AClientThatGoesMakesRoomForTheNext) {
-  Client first(listener.port());
+  UsbipClient first(listener.port());
   first.send("1");
   exchange();
   first.close();
   exchange();
   EXPECT_EQ(usb.disconnects, 1);
-  Client second(listener.port());
+  UsbipClient second(listener.port());
   second.send("2");
   exchange();
   EXPECT_EQ(usb.received, "12");
 }
 
 TEST_F(UsbIpListenerTest, TheNextClientMayComeBeforeTheLastOneIsMissed) {
-  Client first(listener.port());
+  UsbipClient first(listener.port());
   first.send("1");
   exchange();
   first.send("lost");
   first.close();
-  Client second(listener.port());
+  UsbipClient second(listener.port());
   second.send("2");
   exchange();
   EXPECT_EQ(usb.received, "12");
@@ -194,7 +194,7 @@ TEST_F(UsbIpListenerTest, TheNextClientMayComeBeforeTheLastOneIsMissed) {
 }
 
 TEST_F(UsbIpListenerTest, WhoBreaksTheProtocolIsDroppedWithASentence) {
-  Client client(listener.port());
+  UsbipClient client(listener.port());
   client.send("x");
   usb.client_trouble = "USB/IP client sent nonsense";
   exchange();
@@ -205,7 +205,7 @@ TEST_F(UsbIpListenerTest, WhoBreaksTheProtocolIsDroppedWithASentence) {
 }
 
 TEST_F(UsbIpListenerTest, HangsUpWhenTheDeviceGoes) {
-  Client client(listener.port());
+  UsbipClient client(listener.port());
   client.send("x");
   exchange();
   usb.imported = true;

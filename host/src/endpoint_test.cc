@@ -12,8 +12,8 @@
 namespace millrace::host {
 namespace {
 
-using testing::HasSubstr;
-using testing::Not;
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 constexpr int64_t kSecond = 1'000'000'000;
 
@@ -105,7 +105,7 @@ PortIdentity usb_port(const std::string& path, const std::string& serial,
   return port;
 }
 
-class EndpointTest : public testing::Test {
+class EndpointTest : public ::testing::Test {
  protected:
   std::unique_ptr<Endpoint> make(const std::string& name) {
     Result<std::unique_ptr<Endpoint>> endpoint = make_endpoint_on(system, name, {});

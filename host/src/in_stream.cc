@@ -7,7 +7,7 @@
 namespace millrace::host {
 namespace {
 
-link::StreamShape shape_of(const RunSettings& settings) {
+link::StreamShape in_shape(const RunSettings& settings) {
   link::StreamShape shape;
   shape.seed = settings.seed;
   shape.frame_size = settings.frame_size;
@@ -36,7 +36,7 @@ InStream::InStream(const RunSettings& settings, uint32_t run_id, int64_t start_n
       frame_count_(settings.frame_count),
       start_ns_(start_ns),
       before_search_(std::move(before_search)),
-      verifier_(shape_of(settings), link::VerifierSink{this, &on_fault, &on_message}),
+      verifier_(in_shape(settings), link::VerifierSink{this, &on_fault, &on_message}),
       last_frame_ns_(start_ns),
       last_arrival_ns_(start_ns),
       last_stream_ns_(start_ns),

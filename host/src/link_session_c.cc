@@ -27,7 +27,7 @@ struct millrace_link {
 namespace {
 
 constexpr int64_t kNsPerMs = 1'000'000;
-constexpr int64_t kStepNs = 1'000'000;
+constexpr int64_t kCallStepNs = 1'000'000;
 
 void say(const std::string& text, char* error, size_t size) {
   if (error == nullptr || size == 0) return;
@@ -121,7 +121,7 @@ int64_t write(millrace_link* link, uint8_t stream, const uint8_t* data, size_t s
     done += session.write(stream, {data + done, size - done});
     if (done == size && end_of_message != 0) session.end_of_message(stream);
     const int64_t now = session.clock().now_ns();
-    if (Status status = session.wait(done == size ? 0 : std::min(deadline, now + kStepNs));
+    if (Status status = session.wait(done == size ? 0 : std::min(deadline, now + kCallStepNs));
         !status) {
       link->error = status.error().message;
       return MILLRACE_LINK_ERROR;
@@ -139,7 +139,7 @@ int finish(millrace_link* link, uint8_t stream, int end, int timeout_ms) {
     if (all_written && session.drained(stream)) return 1;
     const int64_t now = session.clock().now_ns();
     if (now >= deadline) return 0;
-    if (Status status = session.wait(std::min(deadline, now + kStepNs)); !status) {
+    if (Status status = session.wait(std::min(deadline, now + kCallStepNs)); !status) {
       link->error = status.error().message;
       return MILLRACE_LINK_ERROR;
     }

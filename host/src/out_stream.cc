@@ -8,7 +8,7 @@ namespace {
 
 constexpr size_t kBufferBytes = size_t{256} << 10;
 
-link::StreamShape shape_of(const RunSettings& settings) {
+link::StreamShape out_shape(const RunSettings& settings) {
   link::StreamShape shape;
   shape.seed = ~settings.seed;  // an echo of OUT must not verify as IN
   shape.frame_size = settings.frame_size;
@@ -22,9 +22,9 @@ OutStream::OutStream(Transport& transport, const RunSettings& settings, RunResul
     : transport_(transport),
       result_(*result),
       frame_size_(settings.frame_size),
-      total_(shape_of(settings).size_bytes()),
+      total_(out_shape(settings).size_bytes()),
       window_(settings.window_frames),
-      cursor_(shape_of(settings)),
+      cursor_(out_shape(settings)),
       buffer_(static_cast<size_t>(std::min<uint64_t>(kBufferBytes, total_))),
       last_progress_ns_(transport.clock().now_ns()),
       frame_end_ns_(window_, 0) {}

@@ -10,7 +10,7 @@ namespace millrace::host {
 
 namespace {
 
-constexpr int64_t kProbeNs = 2000 * kMillisecond;
+constexpr int64_t kHelloProbeNs = 2000 * kMillisecond;
 constexpr int64_t kReplyNs = 1000 * kMillisecond;
 
 }  // namespace
@@ -37,7 +37,7 @@ Status SerialSampler::open() {
   transport_ = std::move(*opened);
   dialogue_ = std::make_unique<Dialogue>(*transport_);
   IoResult io;
-  const std::optional<link::Hello> hello = dialogue_->probe(kProbeNs, &io);
+  const std::optional<link::Hello> hello = dialogue_->probe(kHelloProbeNs, &io);
   Status status;
   if (io.kind == IoKind::gone || io.kind == IoKind::error) {
     status = gone(io);

@@ -48,6 +48,12 @@ std::string printable(const std::string& text) {
   return out;
 }
 
+std::string joined(const std::vector<std::string>& parts) {
+  std::string text;
+  for (const std::string& part : parts) text += (text.empty() ? "" : ", ") + part;
+  return text;
+}
+
 std::string grouped(uint64_t number) {
   const std::string digits = std::to_string(number);
   std::string out;

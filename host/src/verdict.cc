@@ -72,12 +72,6 @@ bool is_foreign(const RunResult& r) {
 
 }  // namespace
 
-std::string joined(const std::vector<std::string>& list) {
-  std::string out;
-  for (const std::string& item : list) out += (out.empty() ? "" : ", ") + item;
-  return out;
-}
-
 std::string also_open(const RunResult& r, const char* one, const char* many) {
   return fmt::format("{} also {} {} open, and what another program reads is missing here",
                      joined(r.other_holders), r.other_holders.size() == 1 ? one : many,

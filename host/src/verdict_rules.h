@@ -49,8 +49,6 @@ inline uint64_t fault_count(const RunResult& r, link::FaultKind kind) {
 // "1 byte", "1,536 bytes"; "1 place", "3 places".
 std::string bytes_text(uint64_t n);
 std::string places_text(uint64_t n);
-// "a, b".
-std::string joined(const std::vector<std::string>& list);
 // "pid 812 (cat) also had /dev/ttyACM0 open, ...", of result.other_holders. `one`, `many`: the
 // verb.
 std::string also_open(const RunResult& r, const char* one = "had", const char* many = "had");

@@ -14,7 +14,6 @@ namespace millrace::link {
 namespace {
 
 using Bytes = std::vector<uint8_t>;
-using Fields = std::map<std::string, std::string>;
 
 std::vector<Bytes> vector_messages() {
   std::vector<Bytes> out;
@@ -28,9 +27,6 @@ template <size_t N>
 Bytes bytes_of(const uint8_t (&payload)[N]) {
   return Bytes(payload, payload + N);
 }
-
-std::string quoted(const char* text) { return '"' + std::string(text) + '"'; }
-std::string number(uint64_t value) { return std::to_string(value); }
 
 // Decodes, compares each field with the vector's, and encodes again.
 Bytes check_hello(const Message& m, const Fields& f) {

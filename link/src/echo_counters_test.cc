@@ -13,23 +13,23 @@ namespace millrace::link {
 namespace {
 
 using Bytes = std::vector<uint8_t>;
-using Fields = std::map<std::string, uint32_t>;
+using Counts = std::map<std::string, uint32_t>;
 
-Fields not_zero(const EchoCounters& counters) {
-  Fields out;
+Counts not_zero(const EchoCounters& counters) {
+  Counts out;
   for (size_t i = 0; i < kEchoCounters; ++i) {
     if (counters.values[i] != 0) out[name_of(static_cast<EchoCounter>(i))] = counters.values[i];
   }
   return out;
 }
 
-uint32_t number(const std::string& text) { return static_cast<uint32_t>(std::stoul(text)); }
+uint32_t count_of(const std::string& text) { return static_cast<uint32_t>(std::stoul(text)); }
 
 void check_request(const std::vector<std::string>& words) {
   const Bytes bytes = from_hex(words[1]);
   uint32_t tag = 0;
   ASSERT_TRUE(decode_counters_request(bytes.data(), bytes.size(), &tag));
-  EXPECT_EQ(tag, number(words[2]));
+  EXPECT_EQ(tag, count_of(words[2]));
   uint8_t again[kEchoCountersRequestBytes];
   encode_counters_request(tag, again);
   EXPECT_EQ(Bytes(again, again + sizeof(again)), bytes);
@@ -37,17 +37,17 @@ void check_request(const std::vector<std::string>& words) {
 
 void check_reply(const std::vector<std::string>& words) {
   const Bytes bytes = from_hex(words[3]);
-  Fields want;
+  Counts want;
   for (size_t i = 4; i < words.size(); ++i) {
     const size_t equals = words[i].find('=');
-    want[words[i].substr(0, equals)] = number(words[i].substr(equals + 1));
+    want[words[i].substr(0, equals)] = count_of(words[i].substr(equals + 1));
   }
   uint32_t tag = 0;
   EchoCounters counters;
   size_t known = 0;
   ASSERT_TRUE(decode_counters_reply(bytes.data(), bytes.size(), &tag, &counters, &known));
-  EXPECT_EQ(tag, number(words[1]));
-  EXPECT_EQ(known, number(words[2]));
+  EXPECT_EQ(tag, count_of(words[1]));
+  EXPECT_EQ(known, count_of(words[2]));
   EXPECT_EQ(not_zero(counters), want);
   if (bytes.size() != kEchoCountersReplyBytes) return;
   Bytes again(kEchoCountersReplyBytes);

@@ -15,11 +15,6 @@ namespace millrace::link {
 namespace {
 
 using Bytes = std::vector<uint8_t>;
-using Fields = std::map<std::string, std::string>;
-
-std::string number(uint64_t value) { return std::to_string(value); }
-
-std::string quoted(const char* text) { return std::string("\"").append(text).append("\""); }
 
 std::string entry_name(size_t n) { return std::string("entry").append(number(n)); }
 

@@ -39,7 +39,7 @@ void give(LinkPeer& peer, const Bytes& bytes, uint64_t now) {
   }
 }
 
-RigSetup both_ways() {
+RigSetup troubled_both_ways() {
   RigSetup setup;
   setup.out.resize(1);
   setup.out[0].max_payload = 1024;
@@ -48,7 +48,7 @@ RigSetup both_ways() {
 
 TEST(LinkTrouble, ALostAckOfWhatWasReleasedIsAskedFor) {
   for (const bool is_device : {true, false}) {
-    Rig rig(both_ways());
+    Rig rig(troubled_both_ways());
     ASSERT_TRUE(rig.connect());
     testing::End& from = is_device ? *rig.device : *rig.host;
     testing::End& to = is_device ? *rig.host : *rig.device;
@@ -71,7 +71,7 @@ TEST(LinkTrouble, ALostAckOfWhatWasReleasedIsAskedFor) {
 }
 
 TEST(LinkTrouble, AnotherHostOnTheSamePortIsNamed) {
-  Rig rig(both_ways());
+  Rig rig(troubled_both_ways());
   ASSERT_TRUE(rig.connect());
   // Another program says HELLO on the same line again and again; both hosts hear all answers.
   testing::End other(LinkRole::host, rig.setup, 77);
@@ -87,7 +87,7 @@ TEST(LinkTrouble, AnotherHostOnTheSamePortIsNamed) {
 }
 
 TEST(LinkTrouble, OtherVersionsAreNamedByBothEnds) {
-  Rig rig(both_ways());
+  Rig rig(troubled_both_ways());
   LinkPeer& device = *rig.device->peer;
   LinkHello hello;
   hello.nonce = hello.host_instance = 1;
@@ -112,7 +112,7 @@ TEST(LinkTrouble, OtherVersionsAreNamedByBothEnds) {
 }
 
 TEST(LinkTrouble, TooSmallFramesForTheDeviceAreRefused) {
-  RigSetup setup = both_ways();
+  RigSetup setup = troubled_both_ways();
   setup.in[0].unit_bytes = 2048;  // a frame holds whole samples
   Rig rig(setup);
   LinkHello hello;
@@ -132,7 +132,7 @@ TEST(LinkTrouble, TooSmallFramesForTheDeviceAreRefused) {
 }
 
 TEST(LinkTrouble, ReplayedFramesOfAnOldConnectionChangeNothing) {
-  Rig rig(both_ways());
+  Rig rig(troubled_both_ways());
   ASSERT_TRUE(rig.connect());
   rig.run(2'000, [] { return false; });  // until the device has credit
   rig.device->producers[0].total = 40'000;
@@ -167,7 +167,7 @@ void welcome_changed(LinkPeer& device, LinkPeer& host, uint64_t now, Change chan
 }
 
 TEST(LinkTrouble, ANewSessionInPlaceOfTheWantedOneIsRefused) {
-  Rig rig(both_ways());
+  Rig rig(troubled_both_ways());
   ASSERT_TRUE(rig.connect());
   LinkPeer& host = *rig.host->peer;
   host.connect(host.session(), host.boot_id(), rig.now_us);
@@ -178,7 +178,7 @@ TEST(LinkTrouble, ANewSessionInPlaceOfTheWantedOneIsRefused) {
 }
 
 TEST(LinkTrouble, AResumeWhereNothingWasSentIsRefused) {
-  Rig rig(both_ways());
+  Rig rig(troubled_both_ways());
   ASSERT_TRUE(rig.connect());
   LinkPeer& host = *rig.host->peer;
   host.connect(host.session(), host.boot_id(), rig.now_us);
@@ -192,7 +192,7 @@ TEST(LinkTrouble, AResumeWhereNothingWasSentIsRefused) {
 }
 
 TEST(LinkTrouble, ASessionWhoseEndArrivedIsKnownAfterACrash) {
-  Rig rig(both_ways());
+  Rig rig(troubled_both_ways());
   ASSERT_TRUE(rig.connect());
   rig.host->producers[0].total = 3'000;
   rig.host->producers[0].then_end = true;

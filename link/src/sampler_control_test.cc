@@ -15,22 +15,22 @@ namespace {
 using Bytes = std::vector<uint8_t>;
 using Words = std::vector<std::string>;
 
-uint64_t number(const std::string& text) { return std::stoull(text); }
+uint64_t value_of(const std::string& text) { return std::stoull(text); }
 
-void check_request(const Words& words) {
+void check_sampler_request(const Words& words) {
   const Bytes bytes = from_hex(words[1]);
   SamplerRequest request;
   SamplerStatusCode result;
   ASSERT_TRUE(decode_sampler_request(bytes.data(), bytes.size(), &request, &result)) << words[1];
-  EXPECT_EQ(static_cast<uint64_t>(result), number(words[2])) << words[1];
-  EXPECT_EQ(static_cast<uint64_t>(request.command), number(words[3]));
-  EXPECT_EQ(request.tag, number(words[4]));
-  EXPECT_EQ(request.mode, number(words[5]));
-  EXPECT_EQ(request.jitter_permille, number(words[6]));
-  EXPECT_EQ(request.interval_ns, number(words[7]));
-  EXPECT_EQ(request.seed, number(words[8]));
-  EXPECT_EQ(request.first_word, number(words[9]));
-  EXPECT_EQ(request.words, number(words[10]));
+  EXPECT_EQ(static_cast<uint64_t>(result), value_of(words[2])) << words[1];
+  EXPECT_EQ(static_cast<uint64_t>(request.command), value_of(words[3]));
+  EXPECT_EQ(request.tag, value_of(words[4]));
+  EXPECT_EQ(request.mode, value_of(words[5]));
+  EXPECT_EQ(request.jitter_permille, value_of(words[6]));
+  EXPECT_EQ(request.interval_ns, value_of(words[7]));
+  EXPECT_EQ(request.seed, value_of(words[8]));
+  EXPECT_EQ(request.first_word, value_of(words[9]));
+  EXPECT_EQ(request.words, value_of(words[10]));
   if (result == SamplerStatusCode::cut_short || result == SamplerStatusCode::unknown_command)
     return;
   uint8_t again[kSamplerRequestBytes];
@@ -61,7 +61,7 @@ void check_status(const Words& words) {
                              s.handler_cycles,
                              s.events,
                              s.run_number};
-  for (size_t i = 0; i < std::size(values); ++i) EXPECT_EQ(values[i], number(words[2 + i])) << i;
+  for (size_t i = 0; i < std::size(values); ++i) EXPECT_EQ(values[i], value_of(words[2 + i])) << i;
   const Bytes identity(s.identity, s.identity + s.identity_bytes);
   EXPECT_EQ(identity, words[19] == "-" ? Bytes() : from_hex(words[19]));
   Bytes again(kSamplerStatusBytes);
@@ -75,13 +75,13 @@ void check_words(const Words& words) {
   SamplerWords got;
   ASSERT_TRUE(decode_sampler_reply(bytes.data(), bytes.size(), &reply));
   ASSERT_TRUE(decode_sampler_words(reply, &got));
-  EXPECT_EQ(reply.tag, number(words[2]));
-  EXPECT_EQ(got.first_word, number(words[3]));
-  EXPECT_EQ(got.run_number, number(words[4]));
+  EXPECT_EQ(reply.tag, value_of(words[2]));
+  EXPECT_EQ(got.first_word, value_of(words[3]));
+  EXPECT_EQ(got.run_number, value_of(words[4]));
   std::vector<uint32_t> want;
   std::istringstream list(words[5] == "-" ? "" : words[5]);
   for (std::string word; std::getline(list, word, ',');) {
-    want.push_back(static_cast<uint32_t>(number(word)));
+    want.push_back(static_cast<uint32_t>(value_of(word)));
   }
   ASSERT_EQ(got.words, want.size());
   Bytes again(kSamplerReplyBytes);
@@ -97,7 +97,7 @@ TEST(SamplerControl, EveryVectorDecodesAndEncodes) {
   for (const Words& words : read_vectors("sampler_control.txt")) {
     ++count;
     if (words[0] == "request") {
-      check_request(words);
+      check_sampler_request(words);
     } else if (words[0] == "status") {
       check_status(words);
     } else if (words[0] == "words") {
@@ -106,9 +106,9 @@ TEST(SamplerControl, EveryVectorDecodesAndEncodes) {
       const Bytes bytes = from_hex(words[1]);
       SamplerReply reply;
       ASSERT_TRUE(decode_sampler_reply(bytes.data(), bytes.size(), &reply));
-      EXPECT_EQ(static_cast<uint64_t>(reply.command), number(words[2]));
-      EXPECT_EQ(reply.tag, number(words[3]));
-      EXPECT_EQ(static_cast<uint64_t>(reply.result), number(words[4]));
+      EXPECT_EQ(static_cast<uint64_t>(reply.command), value_of(words[2]));
+      EXPECT_EQ(reply.tag, value_of(words[3]));
+      EXPECT_EQ(static_cast<uint64_t>(reply.result), value_of(words[4]));
       Bytes again(kSamplerHeaderBytes);
       encode_sampler_refusal(reply.command, reply.tag, reply.result, again.data());
       EXPECT_EQ(again, bytes);

@@ -11,12 +11,13 @@
 namespace millrace::link {
 namespace {
 
-constexpr uint32_t kFrameSizes[] = {1, 2, 3, 4, 5, 7, 8, 13, 64, 127, 128, 129, 511, 512, 1021};
+constexpr uint32_t kCursorFrameSizes[] = {1,  2,   3,   4,   5,   7,   8,   13,
+                                          64, 127, 128, 129, 511, 512, 1021};
 
 StreamShape shape_of(uint32_t frame_size) { return StreamShape{42, frame_size, 1000000}; }
 
 TEST(StreamCursor, ReadsTheStreamInPiecesOfAnySize) {
-  for (const uint32_t frame_size : kFrameSizes) {
+  for (const uint32_t frame_size : kCursorFrameSizes) {
     const Bytes stream = make_stream(42, frame_size, 4000 / frame_size + 3);
     for (const size_t piece : {size_t{1}, size_t{3}, size_t{7}, size_t{64}, size_t{1000}}) {
       StreamCursor cursor(shape_of(frame_size));
@@ -32,7 +33,7 @@ TEST(StreamCursor, ReadsTheStreamInPiecesOfAnySize) {
 
 TEST(StreamCursor, SkipsAndRewindsToAnyPlace) {
   std::mt19937 random(7);
-  for (const uint32_t frame_size : kFrameSizes) {
+  for (const uint32_t frame_size : kCursorFrameSizes) {
     const Bytes stream = make_stream(42, frame_size, 3000 / frame_size + 8);
     StreamCursor cursor(shape_of(frame_size));
     for (int i = 0; i < 300; ++i) {
@@ -56,7 +57,7 @@ TEST(StreamCursor, SkipsAndRewindsToAnyPlace) {
 
 TEST(StreamCursor, MatchStopsBeforeTheFirstDifferentByte) {
   std::mt19937 random(8);
-  for (const uint32_t frame_size : kFrameSizes) {
+  for (const uint32_t frame_size : kCursorFrameSizes) {
     const Bytes stream = make_stream(42, frame_size, 3000 / frame_size + 8);
     for (int i = 0; i < 200; ++i) {
       const size_t from = random() % (stream.size() - 1);

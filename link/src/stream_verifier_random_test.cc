@@ -363,7 +363,7 @@ void run_scripts(uint32_t first_seed, uint32_t count, bool with_messages) {
       script.keep(28 + script.draw(script.draw(2) ? 40 : 3000));
     }
     expect_told(script, kPieces[script.draw(std::size(kPieces))]);
-    if (testing::Test::HasFailure()) {
+    if (::testing::Test::HasFailure()) {
       FAIL() << "seed " << seed << " frame size " << frame_size;
     }
   }

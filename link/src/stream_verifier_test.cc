@@ -73,7 +73,7 @@ TEST(StreamVerifier, CleanStreamOfAnyFrameSizeIsVerifiedWhole) {
   }
 }
 
-constexpr size_t kPieces[] = {1, 3, 13, 511, 512, 4096, 1 << 24};
+constexpr size_t kPieceSizes[] = {1, 3, 13, 511, 512, 4096, 1 << 24};
 
 // A run of 512-byte frames.
 struct Frames {
@@ -92,13 +92,13 @@ struct Frames {
 // Feeds `arrived` in pieces of many sizes, finishes, and returns what was heard; the same for all.
 Heard hear(const Frames& run, const Bytes& arrived, VerifierTotals* totals = nullptr) {
   Heard first;
-  for (const size_t piece : kPieces) {
+  for (const size_t piece : kPieceSizes) {
     Heard heard;
     StreamVerifier verifier(run.shape, heard.sink(), run.limits);
     feed_pieces(&verifier, arrived, piece);
     verifier.finish();
     if (totals != nullptr) *totals = verifier.totals();
-    if (piece == kPieces[0]) {
+    if (piece == kPieceSizes[0]) {
       first = heard;
       continue;
     }
@@ -485,7 +485,7 @@ TEST(StreamVerifier, MessageBehindTheLastFrameIsDeliveredAtOnce) {
   const Frames run(20);
   const Bytes report = message(MessageType::report, Bytes(DeviceCounters::kBytes, 3));
   for (const bool damaged_end : {false, true}) {
-    for (const size_t piece : kPieces) {
+    for (const size_t piece : kPieceSizes) {
       Heard heard;
       StreamVerifier verifier(run.shape, heard.sink(), run.limits);
       Bytes arrived = run.stream;
@@ -513,7 +513,7 @@ TEST(StreamVerifier, MessageWhoseFirstByteIsTheStreamsIsStillOne) {
     append(&arrived, run.part(at, run.size()));
     Heard heard;
     StreamVerifier verifier(run.shape, heard.sink(), run.limits);
-    feed_pieces(&verifier, arrived, kPieces[tried % std::size(kPieces)]);
+    feed_pieces(&verifier, arrived, kPieceSizes[tried % std::size(kPieceSizes)]);
     EXPECT_TRUE(verifier.complete());
     EXPECT_TRUE(heard.faults.empty());
     EXPECT_EQ(heard.types.size(), 1u);

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <fstream>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -29,6 +30,11 @@ inline std::vector<std::vector<std::string>> read_vectors(const std::string& nam
   }
   return lines;
 }
+
+// What a message decodes to, as the lines of a file write it.
+using Fields = std::map<std::string, std::string>;
+inline std::string number(uint64_t value) { return std::to_string(value); }
+inline std::string quoted(const char* text) { return std::string("\"").append(text).append("\""); }
 
 inline std::vector<uint8_t> from_hex(const std::string& hex) {
   std::vector<uint8_t> out;

@@ -35,7 +35,7 @@ constexpr uint32_t kApplicationExit = 0x20026;  // ADP_Stopped_ApplicationExit
 constexpr uint32_t kConsole = 1;                // the handle of ":tt"
 constexpr uint32_t kLongest = 1 << 20;          // of one string or write
 
-uint32_t word(MemorySystem& memory, uint32_t address) {
+uint32_t word_at(MemorySystem& memory, uint32_t address) {
   std::array<uint8_t, 4> bytes{};
   memory.debug_read(address, bytes.data(), 4);
   return load_le(bytes.data(), 4);
@@ -61,9 +61,9 @@ void Semihosting::call(CpuState& state, MemorySystem& memory, uint64_t ns) {
   switch (operation) {
     case kOpen: {
       std::array<uint8_t, 4> name{};
-      memory.debug_read(word(memory, block), name.data(), 4);
+      memory.debug_read(word_at(memory, block), name.data(), 4);
       const bool console = name == std::array<uint8_t, 4>{':', 't', 't', 0};
-      result = console && word(memory, block + 8) == 3 ? kConsole : kFailed;
+      result = console && word_at(memory, block + 8) == 3 ? kConsole : kFailed;
       return;
     }
     case kClose:
@@ -80,10 +80,10 @@ void Semihosting::call(CpuState& state, MemorySystem& memory, uint64_t ns) {
       }
       return;
     case kWrite:
-      result = write(memory, word(memory, block + 4), word(memory, block + 8));
+      result = write(memory, word_at(memory, block + 4), word_at(memory, block + 8));
       return;
     case kRead:  // end of file: nothing was read
-      result = word(memory, block + 8);
+      result = word_at(memory, block + 8);
       return;
     case kIsTty:
       result = 1;
@@ -104,8 +104,8 @@ void Semihosting::call(CpuState& state, MemorySystem& memory, uint64_t ns) {
       return;
     case kExitExtended:
       exited_ = true;
-      exit_code_ = word(memory, block) == kApplicationExit
-                       ? static_cast<int>(word(memory, block + 4) & 0xFF)
+      exit_code_ = word_at(memory, block) == kApplicationExit
+                       ? static_cast<int>(word_at(memory, block + 4) & 0xFF)
                        : 1;
       return;
     case kElapsed: {  // ticks of a nanosecond

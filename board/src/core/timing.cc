@@ -14,21 +14,21 @@ constexpr std::string_view kLlvm = "LLVM ARMScheduleM7.td";
 constexpr std::string_view kGcc = "GCC cortex-m7.md";
 constexpr std::string_view kPlain = "arithmetic of the read command EBh: 8 + 6 + 6";
 
-const TimingParameter* find(std::string_view name) {
+const TimingParameter* parameter_named(std::string_view name) {
   for (const TimingParameter& parameter : timing_parameters()) {
     if (parameter.name == name) return &parameter;
   }
   return nullptr;
 }
 
-std::string apply_line(std::string_view line, Timing* timing) {
+std::string apply_timing_line(std::string_view line, Timing* timing) {
   const size_t equals = line.find('=');
   if (equals == std::string_view::npos) {
     return fmt::format("\"{}\" is not of the form name = value", printable(line));
   }
   const std::string_view name = trimmed(line.substr(0, equals));
   const std::string_view text = trimmed(line.substr(equals + 1));
-  const TimingParameter* const parameter = find(name);
+  const TimingParameter* const parameter = parameter_named(name);
   if (parameter == nullptr) {
     return fmt::format("there is no parameter \"{}\"", printable(name));
   }
@@ -133,7 +133,7 @@ const std::vector<TimingParameter>& timing_parameters() {
 std::string apply_profile(std::string_view text, Timing* timing, std::string_view name) {
   Timing changed = *timing;
   std::string error = apply_profile_lines(
-      name, text, [&changed](std::string_view line) { return apply_line(line, &changed); });
+      name, text, [&changed](std::string_view line) { return apply_timing_line(line, &changed); });
   if (!error.empty()) return error;
   *timing = changed;
   return {};

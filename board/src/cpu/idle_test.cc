@@ -15,10 +15,10 @@ namespace {
 using testing::FakeBoard;
 using Code = std::vector<uint16_t>;
 
-constexpr uint32_t kData = 0x20000000;
-constexpr uint32_t kStack = 0x10000 - 64;
+constexpr uint32_t kIdleData = 0x20000000;
+constexpr uint32_t kIdleStack = 0x10000 - 64;
 constexpr uint32_t kDwt = 0xE0001000;
-constexpr uint32_t kHandler = 0x400;
+constexpr uint32_t kIdleHandler = 0x400;
 
 // r2 is the DWT, r4 the data.
 Code bcond(unsigned cond, size_t from, size_t to) {
@@ -31,9 +31,9 @@ uint16_t branch(size_t from, size_t to) {
 }
 
 // A board whose cycle counter runs from `start`, and whose events change a variable, or interrupt.
-struct Board {
-  Board(const Timing* timing, bool skip, const Code& code, uint32_t start, uint32_t seed)
-      : board(timing), random(seed), alarm(&Board::ring, this) {
+struct IdleBoard {
+  IdleBoard(const Timing* timing, bool skip, const Code& code, uint32_t start, uint32_t seed)
+      : board(timing), random(seed), alarm(&IdleBoard::ring, this) {
     board.memory.on_device_load = [start](uint32_t address, Cycles at) {
       return address == kDwt + 4 ? start + static_cast<uint32_t>(at) : 0;
     };
@@ -42,18 +42,18 @@ struct Board {
       return address == kDwt + 4;
     };
     board.memory.device_stall = seed % 3;
-    board.memory.set_halfwords(kHandler, {0xF108, 0x0801, 0x4770} /* add r8, #1; bx lr */);
+    board.memory.set_halfwords(kIdleHandler, {0xF108, 0x0801, 0x4770} /* add r8, #1; bx lr */);
     board.load(code);
     board.r(2) = kDwt;
-    board.r(4) = kData;
+    board.r(4) = kIdleData;
     board.cpu.skip_idle_loops = skip;
     next();
   }
   void next() { board.events.schedule(alarm, board.events.now() + 1 + random() % 30000); }
   static void ring(void* self, Cycles) {
-    Board& b = *static_cast<Board*>(self);
-    b.board.memory.set_word(kData, b.board.memory.word(kData) + 1);
-    if (b.random() % 2 == 0 && b.interrupts) b.board.system.pending_handler = kHandler;
+    IdleBoard& b = *static_cast<IdleBoard*>(self);
+    b.board.memory.set_word(kIdleData, b.board.memory.word(kIdleData) + 1);
+    if (b.random() % 2 == 0 && b.interrupts) b.board.system.pending_handler = kIdleHandler;
     b.next();
   }
 
@@ -64,11 +64,12 @@ struct Board {
 };
 
 // Runs the code both ways in equal slices. Returns the rounds skipped.
-uint64_t compare(const Timing* timing, const Code& code, const std::array<uint32_t, 13>& registers,
-                 uint32_t start, uint32_t seed, bool interrupts = true) {
-  Board skips(timing, true, code, start, seed);
-  Board plain(timing, false, code, start, seed);
-  for (Board* b : {&skips, &plain}) {
+uint64_t compare_cycles(const Timing* timing, const Code& code,
+                        const std::array<uint32_t, 13>& registers, uint32_t start, uint32_t seed,
+                        bool interrupts = true) {
+  IdleBoard skips(timing, true, code, start, seed);
+  IdleBoard plain(timing, false, code, start, seed);
+  for (IdleBoard* b : {&skips, &plain}) {
     b->interrupts = interrupts;
     for (unsigned k = 0; k < 13; ++k) {
       if (k != 2 && k != 4) b->board.r(k) = registers[k];
@@ -86,7 +87,7 @@ uint64_t compare(const Timing* timing, const Code& code, const std::array<uint32
     EXPECT_EQ(a.instructions(), b.instructions());
     EXPECT_EQ(a.trace_digest(), b.trace_digest());
     EXPECT_TRUE(a.counters() == b.counters()) << "counters differ";
-    for (const uint32_t base : {kData, kStack}) {
+    for (const uint32_t base : {kIdleData, kIdleStack}) {
       for (uint32_t word = 0; word < 64; word += 4) {
         EXPECT_EQ(skips.board.memory.word(base + word), plain.board.memory.word(base + word))
             << std::hex << base + word;
@@ -113,21 +114,21 @@ TEST(Idle, WaitingForAVariableIsSkipped) {
   const Timing timing;
   for (const Timing* t : {static_cast<const Timing*>(nullptr), &timing}) {
     // 200,000 cycles at no more than 5 a round; some 10 events stop the skipping for 1024 cycles.
-    EXPECT_GT(compare(t, kWaitForVariable, {0, 0, 0, 0, 0, 1000000}, 0, 4), 25000u);
+    EXPECT_GT(compare_cycles(t, kWaitForVariable, {0, 0, 0, 0, 0, 1000000}, 0, 4), 25000u);
   }
 }
 
 TEST(Idle, WaitingForTimeIsSkippedAndEndsOnTime) {
   const Timing timing;
   for (const uint32_t start : {0u, 0xFFFFFF00u, 0x7FFFFFF0u, 0xFFFF0000u}) {
-    EXPECT_GT(compare(&timing, kWaitForTime, {150000, start}, start, 4), 15000u);
+    EXPECT_GT(compare_cycles(&timing, kWaitForTime, {150000, start}, start, 4), 15000u);
   }
 }
 
 TEST(Idle, ALoopThatIsLeftRightAfterASkip) {
   const Timing timing;
   for (uint32_t n = 1500; n < 1540; ++n) {
-    compare(&timing, kWaitForTime, {n, 0}, 0, 2);
+    compare_cycles(&timing, kWaitForTime, {n, 0}, 0, 2);
   }
 }
 
@@ -139,10 +140,10 @@ TEST(Idle, AVariableChangedWhileTheLoopIsWatched) {
       auto b = std::make_unique<FakeBoard>(&timing);
       b->cpu.skip_idle_loops = skip;
       b->load(kWaitForVariable);
-      b->r(4) = kData;
+      b->r(4) = kIdleData;
       b->r(5) = 1;
       Event event(
-          [](void* self, Cycles) { static_cast<FakeBoard*>(self)->memory.set_word(kData, 1); },
+          [](void* self, Cycles) { static_cast<FakeBoard*>(self)->memory.set_word(kIdleData, 1); },
           b.get());
       b->events.schedule(event, when);
       EXPECT_EQ(b->cpu.run(100000), CpuStop::breakpoint);
@@ -187,7 +188,7 @@ TEST(Idle, WaitingInFunctionsThatStoreIsSkippedAndEndsOnTime) {
   for (const uint32_t us : {3u, 100u, 471u, 999u}) {
     for (uint32_t seed = 0; seed < 4; ++seed) {
       const uint64_t skipped =
-          compare(&timing, kDelay, {0, 0, 0, 0, 0, us, kScale}, 0xFFFFE000, seed, false);
+          compare_cycles(&timing, kDelay, {0, 0, 0, 0, 0, us, kScale}, 0xFFFFE000, seed, false);
       if (us >= 471 && seed % 2 == 0) {
         EXPECT_GT(skipped, 1500u) << us;
       }
@@ -196,24 +197,25 @@ TEST(Idle, WaitingInFunctionsThatStoreIsSkippedAndEndsOnTime) {
 }
 
 TEST(Idle, AStoreThatChangesNothingIsSkipped) {
-  EXPECT_GT(compare(nullptr, {0x6060, 0xE7FD} /* l: str r0, [r4, #4]; b l */, {}, 0, 2), 10000u);
+  EXPECT_GT(compare_cycles(nullptr, {0x6060, 0xE7FD} /* l: str r0, [r4, #4]; b l */, {}, 0, 2),
+            10000u);
 }
 
 TEST(Idle, LoopsThatCountAreNotSkipped) {
   // l: ldr r3, [r2, #4]; ldr r0, [r4, #12]; orrs r0, r3; str r0, [r4, #12]; b l: keeps all bits
   // that the counter ever had.
-  EXPECT_EQ(compare(nullptr, {0x6853, 0x68E0, 0x4318, 0x60E0, 0xE7FA}, {}, 0, 2, false), 0u);
-  EXPECT_EQ(compare(nullptr, {0x6860, 0x3001, 0x6060, 0xE7FB} /* l: ldr r0, [r4, #4]; adds r0, #1;
-                                                               str r0, [r4, #4]; b l */
-                    ,
-                    {}, 0, 2),
+  EXPECT_EQ(compare_cycles(nullptr, {0x6853, 0x68E0, 0x4318, 0x60E0, 0xE7FA}, {}, 0, 2, false), 0u);
+  EXPECT_EQ(compare_cycles(nullptr, {0x6860, 0x3001, 0x6060, 0xE7FB} /* l: ldr r0, [r4, #4]; adds
+                                                               r0, #1; str r0, [r4, #4]; b l */
+                           ,
+                           {}, 0, 2),
             0u);
-  EXPECT_EQ(compare(nullptr, {0x3001, 0xE7FD} /* l: adds r0, #1; b l */, {}, 0, 2), 0u);
+  EXPECT_EQ(compare_cycles(nullptr, {0x3001, 0xE7FD} /* l: adds r0, #1; b l */, {}, 0, 2), 0u);
   EXPECT_EQ(
-      compare(nullptr, {0x6813, 0x1A5B, 0x4283, 0xD3FB} /* l: ldr r3, [r2]; subs r3, r3, r1; cmp r3,
-                                                           r0; bcc l: not the counter */
-              ,
-              {1000, 0}, 0, 2),
+      compare_cycles(nullptr, {0x6813, 0x1A5B, 0x4283, 0xD3FB} /* l: ldr r3, [r2]; subs r3, r3, r1;
+                                                           cmp r3, r0; bcc l: not the counter */
+                     ,
+                     {1000, 0}, 0, 2),
       0u);
 }
 
@@ -347,7 +349,8 @@ TEST(Idle, RandomLoopsAndEventsAreAsIfExecuted) {
     }
     const uint32_t starts[] = {0, static_cast<uint32_t>(random()), 0xFFFF8000, 0x7FFF8000};
     const uint32_t start = starts[random() % 4];
-    skipping += compare(seed % 4 == 0 ? nullptr : &timing, code, registers, start, seed) != 0;
+    skipping +=
+        compare_cycles(seed % 4 == 0 ? nullptr : &timing, code, registers, start, seed) != 0;
     if (HasFailure()) return;
   }
   EXPECT_GT(skipping, 200u);  // it is not that nothing is ever skipped

@@ -14,10 +14,6 @@
 namespace millrace::board::gdb {
 namespace {
 
-bool starts_with(std::string_view text, std::string_view prefix) {
-  return text.substr(0, prefix.size()) == prefix;
-}
-
 // "annex:offset,length" of a text: 'm' and a part of it, or 'l' and the last part.
 std::string transfer(std::string_view text, std::string_view annex, std::string_view request) {
   const size_t colon = request.find(':');
@@ -77,31 +73,31 @@ std::string Answers::query(std::string_view packet, std::string* console) {
   constexpr std::string_view kSupported = "qSupported";
   constexpr std::string_view kFeatures = "qXfer:features:read:";
   constexpr std::string_view kMemoryMap = "qXfer:memory-map:read:";
-  if (starts_with(packet, kSupported)) return supported(packet.substr(kSupported.size()));
-  if (starts_with(packet, kCommand)) {
+  if (packet.starts_with(kSupported)) return supported(packet.substr(kSupported.size()));
+  if (packet.starts_with(kCommand)) {
     const std::optional<std::string> text = from_hex(packet.substr(kCommand.size()));
     if (!text) return kBadPacket;
     *console = monitor(board_, *text);
     return "OK";
   }
-  if (starts_with(packet, kFeatures)) {
+  if (packet.starts_with(kFeatures)) {
     return transfer(target_xml(), "target.xml", packet.substr(kFeatures.size()));
   }
-  if (starts_with(packet, kMemoryMap)) {
+  if (packet.starts_with(kMemoryMap)) {
     return transfer(memory_map_xml(), "", packet.substr(kMemoryMap.size()));
   }
   if (packet == "qC") return "QC1";
   if (packet == "qfThreadInfo") return "m1";
   if (packet == "qsThreadInfo") return "l";
-  if (starts_with(packet, "qAttached")) return "1";  // so that quitting gdb detaches
+  if (packet.starts_with("qAttached")) return "1";  // so that quitting gdb detaches
   return "";
 }
 
 std::string Answers::flash(std::string_view packet) {
   constexpr std::string_view kErase = "vFlashErase:";
   constexpr std::string_view kWrite = "vFlashWrite:";
-  if (starts_with(packet, kErase)) return erase_flash(board_, packet.substr(kErase.size()));
-  if (starts_with(packet, kWrite)) return write_flash(board_, packet.substr(kWrite.size()));
+  if (packet.starts_with(kErase)) return erase_flash(board_, packet.substr(kErase.size()));
+  if (packet.starts_with(kWrite)) return write_flash(board_, packet.substr(kWrite.size()));
   if (packet == "vFlashDone") return "OK";
   return "";
 }

@@ -28,10 +28,6 @@ constexpr int kSigSegv = 11;
 constexpr size_t kConsolePiece = 2000;  // characters in one O packet
 constexpr size_t kMostConsole = 16000;  // of one text; the rest is cut
 
-bool starts_with(std::string_view text, std::string_view prefix) {
-  return text.substr(0, prefix.size()) == prefix;
-}
-
 int signal_of(StopReason reason) {
   switch (reason) {
     case StopReason::requested:
@@ -192,7 +188,7 @@ void GdbServer::Parts::resume_v(std::string_view actions) {
       go(false, 0, 0);
     } else if (what == "s" || (what.size() == 3 && what[0] == 'S')) {
       go(true, 0, 0);
-    } else if (starts_with(what, "r")) {
+    } else if (what.starts_with("r")) {
       step_range(what.substr(1));
     } else {
       break;
@@ -225,13 +221,13 @@ void GdbServer::Parts::on_packet(std::string_view packet) {
   const char name = packet.empty() ? '\0' : packet[0];
   if (name == 'c' || name == 's' || name == 'C' || name == 'S') {
     resume(packet);
-  } else if (starts_with(packet, "vCont;")) {
+  } else if (packet.starts_with("vCont;")) {
     resume_v(packet.substr(6));
   } else if (packet == "vCont?") {
     reply("vCont;c;C;s;S;r");
   } else if (packet == "?") {
     reply(stop_reply());
-  } else if (starts_with(packet, "vKill;")) {
+  } else if (packet.starts_with("vKill;")) {
     reply("OK");
     detach(GdbState::killed);
   } else if (name == 'k') {

@@ -24,11 +24,10 @@ struct Range {
 };
 // IMXRT1060RM chapter 2, table 2-1, as far as physical_memory.h has it, and the private peripheral
 // bus. FlexRAM can be any mixture of the three: the board says what is there at the moment.
-constexpr uint32_t kFlexramBytes = kFlexramBanks * kFlexramBankBytes;
 constexpr std::array<Range, 6> kRam = {{
-    {0x00000000, kFlexramBytes},            // ITCM
-    {0x20000000, kFlexramBytes},            // DTCM
-    {0x20200000, 0x80000 + kFlexramBytes},  // OCRAM2, OCRAM
+    {0x00000000, kFlexramBytes},                 // ITCM
+    {0x20000000, kFlexramBytes},                 // DTCM
+    {0x20200000, kOcram2Bytes + kFlexramBytes},  // OCRAM2, OCRAM
     {kPsramBase, 16u << 20},
     {0xE0000000, 1u << 20},    // system control space: words
     {0x00200000, 128u << 10},  // boot ROM

@@ -14,12 +14,14 @@ constexpr uint32_t kRowAddress = 0x02;
 constexpr uint32_t kColumnAddress = 0x03;
 constexpr uint32_t kMode1 = 0x04;
 constexpr uint32_t kMode8 = 0x07;
-constexpr uint32_t kRead = 0x09;
+constexpr uint32_t kReadValue = 0x09;
 constexpr uint32_t kDummy = 0x0C;
 constexpr uint32_t kDummyRwds = 0x0D;
 constexpr uint32_t kJumpOnCs = 0x1F;
 
-uint32_t word(std::span<const uint8_t> bytes, size_t offset) { return load_le(&bytes[offset], 4); }
+uint32_t header_word(std::span<const uint8_t> bytes, size_t offset) {
+  return load_le(&bytes[offset], 4);
+}
 
 // Bits that the instruction shifts out; 0 for those that shift none.
 uint32_t bits_of(uint32_t opcode, uint32_t operand) {
@@ -37,7 +39,7 @@ void decode_read_sequence(FlexspiConfig* config) {
     const uint32_t pads = 1u << (instruction >> 8 & 3);
     const uint32_t operand = instruction & 0xFF;
     if (opcode == kStop || opcode == kJumpOnCs) return;
-    if (opcode == kRead) {
+    if (opcode == kReadValue) {
       config->read_data_pads = pads;
       return;
     }
@@ -59,7 +61,7 @@ uint32_t serial_clock_khz(uint8_t code) {
 
 FlexspiConfig decode_config(std::span<const uint8_t> bytes) {
   FlexspiConfig config;
-  config.version = word(bytes, 0x04);
+  config.version = header_word(bytes, 0x04);
   config.read_sample_clock = bytes[0x0C];
   config.cs_hold_sck = bytes[0x0D];
   config.cs_setup_sck = bytes[0x0E];
@@ -67,23 +69,23 @@ FlexspiConfig decode_config(std::span<const uint8_t> bytes) {
   config.pads = bytes[0x45];
   config.serial_clock = bytes[0x46];
   config.serial_clock_khz = serial_clock_khz(config.serial_clock);
-  config.flash_a1_bytes = word(bytes, 0x50);
+  config.flash_a1_bytes = header_word(bytes, 0x50);
   for (size_t i = 0; i < config.read_lut.size(); ++i) {
-    config.read_lut[i] = word(bytes, 0x80 + 4 * i);
+    config.read_lut[i] = header_word(bytes, 0x80 + 4 * i);
   }
-  config.page_bytes = word(bytes, 0x1C0);
-  config.sector_bytes = word(bytes, 0x1C4);
+  config.page_bytes = header_word(bytes, 0x1C0);
+  config.sector_bytes = header_word(bytes, 0x1C4);
   decode_read_sequence(&config);
   return config;
 }
 
 ImageVectorTable decode_ivt(std::span<const uint8_t> bytes) {
-  return {word(bytes, 0x00), word(bytes, 0x04), word(bytes, 0x0C),
-          word(bytes, 0x10), word(bytes, 0x14), word(bytes, 0x18)};
+  return {header_word(bytes, 0x00), header_word(bytes, 0x04), header_word(bytes, 0x0C),
+          header_word(bytes, 0x10), header_word(bytes, 0x14), header_word(bytes, 0x18)};
 }
 
 BootData decode_boot_data(std::span<const uint8_t> bytes) {
-  return {word(bytes, 0), word(bytes, 4), word(bytes, 8)};
+  return {header_word(bytes, 0), header_word(bytes, 4), header_word(bytes, 8)};
 }
 
 bool is_ivt_header(uint32_t header) {

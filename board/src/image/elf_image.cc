@@ -26,7 +26,7 @@ struct Loaded {
   std::span<const uint8_t> bytes;
 };
 
-void note(Image* out, std::string text) {
+void add_note(Image* out, std::string text) {
   if (out->notes.size() < kMaxNotes) out->notes.push_back(std::move(text));
 }
 
@@ -54,27 +54,30 @@ uint32_t header_bytes(const ElfFile& file, const ProgramHeader& program) {
   return first;
 }
 
-// What of the segment is loaded; nothing: a note says why.
+// What of the segment is loaded; nothing: a add_note says why.
 std::optional<Loaded> loaded_part(const ElfFile& file, uint32_t number, Image* out) {
   const ProgramHeader& program = file.programs()[number];
   if (program.type != kPtLoad || program.filesz == 0) return std::nullopt;
   const uint32_t skipped = header_bytes(file, program);
   if (skipped == program.filesz) {
-    note(out, fmt::format("segment {} at 0x{:08X} holds only the ELF's own headers, {} bytes: left "
-                          "out",
-                          number, program.paddr, program.filesz));
+    add_note(out,
+             fmt::format("segment {} at 0x{:08X} holds only the ELF's own headers, {} bytes: left "
+                         "out",
+                         number, program.paddr, program.filesz));
     return std::nullopt;
   }
   if (skipped > 0) {
-    note(out, fmt::format("segment {} at 0x{:08X} begins with the ELF's own headers: its first {} "
-                          "bytes were left out",
-                          number, program.paddr, skipped));
+    add_note(out,
+             fmt::format("segment {} at 0x{:08X} begins with the ELF's own headers: its first {} "
+                         "bytes were left out",
+                         number, program.paddr, skipped));
   }
   const uint32_t address = program.paddr + skipped;
   if (memory_area(address) == nullptr) {
-    note(out, fmt::format("segment {}, {} bytes at 0x{:08X}, lies in no memory of the board: left "
-                          "out",
-                          number, program.filesz - skipped, address));
+    add_note(out,
+             fmt::format("segment {}, {} bytes at 0x{:08X}, lies in no memory of the board: left "
+                         "out",
+                         number, program.filesz - skipped, address));
     return std::nullopt;
   }
   return Loaded{address, number, file.bytes_of(program).subspan(skipped)};

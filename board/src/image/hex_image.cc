@@ -23,7 +23,7 @@ int digit(char c) {
 
 bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; }
 
-std::string_view trimmed(std::string_view line) {
+std::string_view without_line_end(std::string_view line) {
   while (!line.empty() && is_blank(line.back())) line.remove_suffix(1);
   while (!line.empty() && is_blank(line.front())) line.remove_prefix(1);
   return line;
@@ -53,7 +53,7 @@ class HexParser {
 
   std::string parse(std::string_view text) {
     while (!text.empty()) {
-      const std::string_view line = trimmed(take_line(&text));
+      const std::string_view line = without_line_end(take_line(&text));
       ++line_;
       if (line.empty()) continue;
       std::string problem = end_line_ == 0 ? record(line) : after_end(line);
@@ -223,7 +223,7 @@ class HexParser {
 
 bool is_hex(std::string_view text) {
   while (!text.empty()) {
-    const std::string_view line = trimmed(take_line(&text));
+    const std::string_view line = without_line_end(take_line(&text));
     if (!line.empty()) return has_shape(line);
   }
   return false;

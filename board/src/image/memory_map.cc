@@ -6,9 +6,6 @@
 namespace millrace::board {
 namespace {
 
-constexpr uint32_t kFlexramBytes = kFlexramBanks * kFlexramBankBytes;
-constexpr uint32_t kOcram2Bytes = 512u << 10;
-
 // At boot the fuses share FlexRAM out: 128 KB ITCM, 128 KB DTCM, 256 KB OCRAM behind the 512 KB of
 // OCRAM2. PSRAM answers only after the firmware has set up FlexSPI2.
 constexpr MemoryArea kAreas[] = {

@@ -10,10 +10,10 @@ namespace millrace::board {
 namespace {
 
 constexpr size_t kArpBytes = 28;
-constexpr uint8_t kEchoRequest = 8, kEchoReply = 0;
+constexpr uint8_t kIcmpEchoRequest = 8, kIcmpEchoReply = 0;
 constexpr uint8_t kTimeToLive = 64;
 
-void put(Bytes* out, std::span<const uint8_t> bytes) {
+void append(Bytes* out, std::span<const uint8_t> bytes) {
   out->insert(out->end(), bytes.begin(), bytes.end());
 }
 
@@ -47,17 +47,17 @@ uint16_t udp_checksum(Ipv4Address from, Ipv4Address to, std::span<const uint8_t>
   put_be32(&pseudo, to);
   put_be16(&pseudo, kProtocolUdp);
   put_be16(&pseudo, static_cast<uint32_t>(datagram.size()));
-  put(&pseudo, datagram);
+  append(&pseudo, datagram);
   return checksum_of(pseudo);
 }
 
 Bytes make_frame(const MacAddress& to, const MacAddress& from, uint16_t type,
                  std::span<const uint8_t> payload) {
   Bytes frame;
-  put(&frame, to);
-  put(&frame, from);
+  append(&frame, to);
+  append(&frame, from);
   put_be16(&frame, type);
-  put(&frame, payload);
+  append(&frame, payload);
   return frame;
 }
 
@@ -67,9 +67,9 @@ Bytes make_arp(const Arp& arp) {
   put_be16(&bytes, kEtherIpv4);
   put_be16(&bytes, 0x0604);
   put_be16(&bytes, arp.is_request ? 1 : 2);
-  put(&bytes, arp.sender_mac);
+  append(&bytes, arp.sender_mac);
   put_be32(&bytes, arp.sender);
-  put(&bytes, arp.target_mac);
+  append(&bytes, arp.target_mac);
   put_be32(&bytes, arp.target);
   return bytes;
 }
@@ -117,7 +117,7 @@ Bytes make_ipv4(Ipv4Address from, Ipv4Address to, uint8_t protocol, uint16_t id,
   put_be32(&bytes, from);
   put_be32(&bytes, to);
   link::store_be16(&bytes[10], checksum_of(bytes));
-  put(&bytes, payload);
+  append(&bytes, payload);
   return bytes;
 }
 
@@ -127,17 +127,17 @@ Bytes make_udp(const UdpEndpoint& from, const UdpEndpoint& to, std::span<const u
   put_be16(&bytes, to.port);
   put_be16(&bytes, static_cast<uint32_t>(kUdpHeaderBytes + payload.size()));
   put_be16(&bytes, 0);
-  put(&bytes, payload);
+  append(&bytes, payload);
   const uint16_t sum = udp_checksum(from.address, to.address, bytes);
   link::store_be16(&bytes[6], sum == 0 ? 0xFFFF : sum);  // 0 would say that there is none
   return bytes;
 }
 
 Bytes make_echo(bool is_reply, uint16_t id, uint16_t sequence, std::span<const uint8_t> payload) {
-  Bytes bytes = {is_reply ? kEchoReply : kEchoRequest, 0, 0, 0};
+  Bytes bytes = {is_reply ? kIcmpEchoReply : kIcmpEchoRequest, 0, 0, 0};
   put_be16(&bytes, id);
   put_be16(&bytes, sequence);
-  put(&bytes, payload);
+  append(&bytes, payload);
   link::store_be16(&bytes[2], checksum_of(bytes));
   return bytes;
 }

@@ -13,6 +13,8 @@ namespace millrace::board {
 
 inline constexpr uint32_t kLineBytes = 32;
 
+constexpr uint32_t line_of(uint32_t address) { return address & ~(kLineBytes - 1); }
+
 // The sequence of Arm's replacement is not documented: an LFSR stands for it, and results are to
 // be quoted over several seeds.
 class Lfsr {

@@ -216,7 +216,7 @@ TEST(CacheModel, EvictionsBySetAddUp) {
 }
 
 // A board in use: random accesses; returns the time at the end and a digest of what was seen.
-std::pair<Cycles, uint32_t> run(TestMemory& t, uint32_t seed, int steps) {
+std::pair<Cycles, uint32_t> run_steps(TestMemory& t, uint32_t seed, int steps) {
   Random random(seed);
   uint32_t digest = 1;
   for (int step = 0; step < steps; ++step) {
@@ -239,7 +239,7 @@ TEST(Determinism, EqualSeedsGiveEqualTimesOthersDoNot) {
     TestMemory t(options);
     t.memory.enable_dcache(true);
     t.memory.enable_icache(true);
-    return run(t, 3, 20000);
+    return run_steps(t, 3, 20000);
   };
   const auto first = with_seed(1);
   EXPECT_EQ(with_seed(1), first);
@@ -252,7 +252,7 @@ TEST(Determinism, SnapshotResumesBitIdentically) {
   t.memory.enable_dcache(true);
   t.memory.enable_icache(true);
   t.program(kFlash + 100, 0x12345678);
-  run(t, 1, 5000);
+  run_steps(t, 1, 5000);
   Snapshot save;
   t.memory.snapshot(save);
   const std::vector<uint8_t> bytes = save.take();
@@ -263,7 +263,7 @@ TEST(Determinism, SnapshotResumesBitIdentically) {
   ASSERT_TRUE(restore.ok()) << restore.error();
   other.now = t.now;
   EXPECT_EQ(other.load(kFlash + 100), t.load(kFlash + 100));
-  EXPECT_EQ(run(other, 2, 5000), run(t, 2, 5000));
+  EXPECT_EQ(run_steps(other, 2, 5000), run_steps(t, 2, 5000));
   EXPECT_EQ(other.memory.counts().dcache.hits, t.memory.counts().dcache.hits);
   EXPECT_EQ(other.memory.counts().icache_stalls, t.memory.counts().icache_stalls);
 

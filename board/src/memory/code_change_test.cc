@@ -15,7 +15,7 @@ using CacheOp = MemorySystem::CacheOp;
 constexpr uint32_t kOcramPage = kOcram / kPageBytes;
 constexpr uint32_t kFlashPage = kFlash / kPageBytes;
 
-struct Code : ::testing::Test, TestMemory {
+struct CodeChange : ::testing::Test, TestMemory {
   std::vector<uint32_t> changed() {
     bool everything = false;
     EXPECT_EQ(memory.code_changed(), true);
@@ -35,7 +35,7 @@ struct Code : ::testing::Test, TestMemory {
   }
 };
 
-TEST_F(Code, StaleICacheLineExecutesUntilInvalidated) {
+TEST_F(CodeChange, StaleICacheLineExecutesUntilInvalidated) {
   memory.enable_icache(true);
   dma_store(kOcram, 0x1111);
   execute(kOcram, kOcram + 1);
@@ -51,7 +51,7 @@ TEST_F(Code, StaleICacheLineExecutesUntilInvalidated) {
   EXPECT_EQ(fetch(kOcram), 0x3333);
 }
 
-TEST_F(Code, DirtyDataIsNotSeenByFetchesUntilCleaned) {
+TEST_F(CodeChange, DirtyDataIsNotSeenByFetchesUntilCleaned) {
   memory.enable_dcache(true);
   store(kOcram, 0x4770);
   EXPECT_EQ(fetch(kOcram), 0);
@@ -59,7 +59,7 @@ TEST_F(Code, DirtyDataIsNotSeenByFetchesUntilCleaned) {
   EXPECT_EQ(fetch(kOcram), 0x4770);
 }
 
-TEST_F(Code, UncachedStoreReportsItsPage) {
+TEST_F(CodeChange, UncachedStoreReportsItsPage) {
   decode(kOcram + 64);
   EXPECT_FALSE(memory.code_changed());
   store(kOcram + 0x800, 1);        // a line nobody decoded
@@ -74,7 +74,7 @@ TEST_F(Code, UncachedStoreReportsItsPage) {
   EXPECT_THAT(changed(), ElementsAre(kOcramPage));
 }
 
-TEST_F(Code, DmaAndFlashProgrammingReport) {
+TEST_F(CodeChange, DmaAndFlashProgrammingReport) {
   decode(kOcram);
   dma_store(kOcram + 4, 1);
   EXPECT_THAT(changed(), ElementsAre(kOcramPage));
@@ -83,7 +83,7 @@ TEST_F(Code, DmaAndFlashProgrammingReport) {
   EXPECT_THAT(changed(), ElementsAre(kFlashPage));
 }
 
-TEST_F(Code, DmaOverManyPagesReportsEachDecodedOne) {
+TEST_F(CodeChange, DmaOverManyPagesReportsEachDecodedOne) {
   decode(kOcram + 0x0FE0);
   decode(kOcram + 0x2000);
   decode(kOcram + 0x3020);
@@ -92,7 +92,7 @@ TEST_F(Code, DmaOverManyPagesReportsEachDecodedOne) {
   EXPECT_THAT(changed(), UnorderedElementsAre(kOcramPage, kOcramPage + 2));
 }
 
-TEST_F(Code, CachedStoreReportsWhenItReachesMemory) {
+TEST_F(CodeChange, CachedStoreReportsWhenItReachesMemory) {
   memory.enable_dcache(true);
   decode(kOcram);
   store(kOcram, 0x4770);
@@ -101,7 +101,7 @@ TEST_F(Code, CachedStoreReportsWhenItReachesMemory) {
   EXPECT_THAT(changed(), ElementsAre(kOcramPage));
 }
 
-TEST_F(Code, EvictionOfADirtyLineReports) {
+TEST_F(CodeChange, EvictionOfADirtyLineReports) {
   memory.enable_dcache(true);
   decode(kOcram);
   store(kOcram, 0x4770);
@@ -110,7 +110,7 @@ TEST_F(Code, EvictionOfADirtyLineReports) {
   EXPECT_EQ(fetch(kOcram), 0x4770);
 }
 
-TEST_F(Code, LineInTheICacheHidesTheChangeUntilItIsInvalidated) {
+TEST_F(CodeChange, LineInTheICacheHidesTheChangeUntilItIsInvalidated) {
   memory.enable_icache(true);
   decode(kOcram);
   execute(kOcram, kOcram + 31);
@@ -121,7 +121,7 @@ TEST_F(Code, LineInTheICacheHidesTheChangeUntilItIsInvalidated) {
   EXPECT_EQ(fetch(kOcram), 0x2222);
 }
 
-TEST_F(Code, InvalidatingUnchangedLinesReportsNothing) {
+TEST_F(CodeChange, InvalidatingUnchangedLinesReportsNothing) {
   memory.enable_icache(true);
   decode(kFlash);
   execute(kFlash, kFlash + 31);
@@ -129,7 +129,7 @@ TEST_F(Code, InvalidatingUnchangedLinesReportsNothing) {
   EXPECT_FALSE(memory.code_changed());
 }
 
-TEST_F(Code, InvalidateAllReportsOnlyPagesThatDiffer) {
+TEST_F(CodeChange, InvalidateAllReportsOnlyPagesThatDiffer) {
   memory.enable_icache(true);
   for (const uint32_t address : {kOcram, kOcram + 0x1000, kFlash}) {
     decode(address);
@@ -140,7 +140,7 @@ TEST_F(Code, InvalidateAllReportsOnlyPagesThatDiffer) {
   EXPECT_THAT(changed(), ElementsAre(kOcramPage + 1));
 }
 
-TEST_F(Code, EvictionOfAStaleLineReports) {
+TEST_F(CodeChange, EvictionOfAStaleLineReports) {
   memory.enable_icache(true);
   decode(kOcram);
   execute(kOcram, kOcram + 31);
@@ -153,7 +153,7 @@ TEST_F(Code, EvictionOfAStaleLineReports) {
   EXPECT_EQ(fetch(kOcram), 0x2222);
 }
 
-TEST_F(Code, SwitchingTheICacheReportsWhereCopyAndMemoryDiffer) {
+TEST_F(CodeChange, SwitchingTheICacheReportsWhereCopyAndMemoryDiffer) {
   memory.enable_icache(true);
   for (const uint32_t address : {kOcram, kOcram + 0x1000}) {
     decode(address);
@@ -168,7 +168,7 @@ TEST_F(Code, SwitchingTheICacheReportsWhereCopyAndMemoryDiffer) {
   EXPECT_EQ(fetch(kOcram), 0);
 }
 
-TEST_F(Code, WatchedTcmPageIsNotWrittenDirectly) {
+TEST_F(CodeChange, WatchedTcmPageIsNotWrittenDirectly) {
   for (const uint32_t base : {0x00000000u, kDtcm + 0x3000}) {
     const FastPage* const fast = memory.fast_page(base + 4, true);
     ASSERT_NE(fast, nullptr);
@@ -186,7 +186,7 @@ TEST_F(Code, WatchedTcmPageIsNotWrittenDirectly) {
   }
 }
 
-TEST_F(Code, FetchChecksPermissionAndMemory) {
+TEST_F(CodeChange, FetchChecksPermissionAndMemory) {
   TestMpu mpu;
   mpu.add(kOcram + 0x1020, 32, no_access());
   MemoryAttributes never_execute;
@@ -208,7 +208,7 @@ TEST_F(Code, FetchChecksPermissionAndMemory) {
   memory.set_attributes_source(nullptr);
 }
 
-TEST_F(Code, MpuChangeThatForbidsExecutionReportsThePageAndNoOther) {
+TEST_F(CodeChange, MpuChangeThatForbidsExecutionReportsThePageAndNoOther) {
   TestMpu mpu;
   memory.set_attributes_source(&mpu);
   forget_changes();
@@ -225,7 +225,7 @@ TEST_F(Code, MpuChangeThatForbidsExecutionReportsThePageAndNoOther) {
   memory.set_attributes_source(nullptr);
 }
 
-TEST_F(Code, StackGuardMoveAsksAboutItsPagesOnly) {
+TEST_F(CodeChange, StackGuardMoveAsksAboutItsPagesOnly) {
   TestMpu mpu;
   mpu.add(kDtcm, 32, no_access());
   memory.set_attributes_source(&mpu);
@@ -243,7 +243,7 @@ TEST_F(Code, StackGuardMoveAsksAboutItsPagesOnly) {
   memory.set_attributes_source(nullptr);
 }
 
-TEST_F(Code, FlexramChangeReportsEverything) {
+TEST_F(CodeChange, FlexramChangeReportsEverything) {
   decode(0);
   memory.set_flexram(0x00200007, 0xAAAAAAAB);
   bool everything = false;
@@ -253,7 +253,7 @@ TEST_F(Code, FlexramChangeReportsEverything) {
   EXPECT_FALSE(memory.code_changed());
 }
 
-TEST_F(Code, DebuggerWriteReportsAlsoWhatTheICacheHolds) {
+TEST_F(CodeChange, DebuggerWriteReportsAlsoWhatTheICacheHolds) {
   memory.enable_icache(true);
   decode(kFlash);
   execute(kFlash, kFlash + 31);
@@ -263,7 +263,7 @@ TEST_F(Code, DebuggerWriteReportsAlsoWhatTheICacheHolds) {
   EXPECT_EQ(fetch(kFlash), 0xBE00);
 }
 
-TEST_F(Code, TcmExecutesWithoutStall) {
+TEST_F(CodeChange, TcmExecutesWithoutStall) {
   memory.enable_icache(true);
   EXPECT_EQ(execute(0x100, 0x11F), 0u);
   EXPECT_EQ(execute(kDtcm, kDtcm + 31), 0u);

@@ -6,9 +6,8 @@
 namespace millrace::board {
 namespace {
 
-constexpr uint32_t kOcram2Bytes = 512u << 10;
 constexpr uint32_t kRomBytes = 128u << 10;
-constexpr uint32_t kPage = 4096;
+constexpr uint32_t kCleanPage = 4096;
 constexpr uint32_t kResetGpr16 = 0x00200003;  // both TCMs enabled, banks by the fuses
 
 }  // namespace
@@ -19,8 +18,8 @@ PhysicalMemory::PhysicalMemory(uint32_t psram_bytes)
       rom_(zeroed(kRomBytes)),
       flash_(zeroed(kFlashBytes)),
       psram_(zeroed(psram_bytes)),
-      flash_programmed_(kFlashBytes / kPage),
-      erased_page_(kPage, 0xFF) {
+      flash_programmed_(kFlashBytes / kCleanPage),
+      erased_page_(kCleanPage, 0xFF) {
   set_flexram(kResetGpr16, 0);
 }
 
@@ -69,8 +68,9 @@ PhysicalMemory::Place PhysicalMemory::find(uint32_t address) {
       return in_banks(ocram_, address - 0x20280000, Memory::ocram);
     case 0x6: {
       const Place place = in(flash_, kFlashBase, Memory::flash);
-      if (place.host == nullptr || flash_programmed_[(address - kFlashBase) / kPage]) return place;
-      return {&erased_page_[address % kPage], Memory::flash};
+      if (place.host == nullptr || flash_programmed_[(address - kFlashBase) / kCleanPage])
+        return place;
+      return {&erased_page_[address % kCleanPage], Memory::flash};
     }
     case 0x7:
       return in(psram_, kPsramBase, Memory::psram);
@@ -81,9 +81,9 @@ PhysicalMemory::Place PhysicalMemory::find(uint32_t address) {
 
 PhysicalMemory::Place PhysicalMemory::find_to_write(uint32_t address) {
   const uint32_t offset = address - kFlashBase;
-  if (offset < flash_.size && !flash_programmed_[offset / kPage]) {
-    flash_programmed_[offset / kPage] = true;
-    std::memset(flash_.data.get() + offset / kPage * kPage, 0xFF, kPage);
+  if (offset < flash_.size && !flash_programmed_[offset / kCleanPage]) {
+    flash_programmed_[offset / kCleanPage] = true;
+    std::memset(flash_.data.get() + offset / kCleanPage * kCleanPage, 0xFF, kCleanPage);
   }
   return find(address);
 }
@@ -96,7 +96,7 @@ void PhysicalMemory::snapshot(Snapshot& s) {
     bool programmed = flash_programmed_[page];
     s.field("flash page", programmed);
     flash_programmed_[page] = programmed;
-    if (programmed) s.memory("flash", flash_.data.get() + page * kPage, kPage);
+    if (programmed) s.memory("flash", flash_.data.get() + page * kCleanPage, kCleanPage);
   }
   s.memory("psram", psram_.data.get(), psram_.size);
   s.field("gpr16", gpr16_);

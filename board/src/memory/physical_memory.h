@@ -21,12 +21,15 @@
 namespace millrace::board {
 
 enum class Memory : uint8_t { none, itcm, dtcm, rom, ocram, flash, psram, device, ppb };
+constexpr size_t index_of(Memory memory) { return static_cast<size_t>(memory); }
 
 inline constexpr uint32_t kFlashBase = 0x60000000;
 inline constexpr uint32_t kFlashBytes = 8u << 20;
 inline constexpr uint32_t kPsramBase = 0x70000000;
 inline constexpr uint32_t kFlexramBanks = 16;
 inline constexpr uint32_t kFlexramBankBytes = 32768;
+inline constexpr uint32_t kFlexramBytes = kFlexramBanks * kFlexramBankBytes;
+inline constexpr uint32_t kOcram2Bytes = 512u << 10;
 // What the fuses give when GPR16.FLEXRAM_BANK_CFG_SEL is 0: 128 KB ITCM, 128 KB DTCM, 256 KB OCRAM.
 inline constexpr uint32_t kFlexramFuses = 0x55AFFA55;
 

@@ -17,9 +17,6 @@
 namespace millrace::board {
 namespace {
 
-constexpr size_t kind(Memory memory) { return static_cast<size_t>(memory); }
-constexpr uint32_t line_of(uint32_t address) { return address & ~(kLineBytes - 1); }
-
 // The core executes the beats that came first while it waits for those that come later.
 constexpr uint32_t kCyclesPerBeat = 3;
 
@@ -59,7 +56,7 @@ uint32_t Rt1062Memory::fetch_slow(const Page& page, uint32_t first, uint32_t las
     for (uint32_t beat = first_beat; beat <= last_beat; ++beat) {
       there = buses_.read(memory, line_of(first) + 8 * beat, there);
     }
-    counts_.uncached_stalls[kind(memory)] += there - at;
+    counts_.uncached_stalls[index_of(memory)] += there - at;
     if (on_wait_) {
       on_wait_({MemoryWait::Access::fetch, MemoryWait::Cause::uncached, memory, line_of(first),
                 static_cast<uint32_t>(there - at), at, 0});
@@ -91,7 +88,7 @@ uint32_t Rt1062Memory::fetch_slow(const Page& page, uint32_t first, uint32_t las
     if (instruction_fill_[beat] <= wanted) continue;
     stall = std::max(stall, static_cast<uint32_t>(instruction_fill_[beat] - wanted));
   }
-  counts_.icache_stalls[kind(memory)] += stall;
+  counts_.icache_stalls[index_of(memory)] += stall;
   if (on_wait_ && (missed || stall > 0)) {
     on_wait_({MemoryWait::Access::fetch, missed ? MemoryWait::Cause::miss : MemoryWait::Cause::fill,
               memory, line_of(first), stall, at, evicted});

@@ -8,9 +8,6 @@
 namespace millrace::board {
 namespace {
 
-constexpr size_t kind(Memory memory) { return static_cast<size_t>(memory); }
-constexpr uint32_t line_of(uint32_t address) { return address & ~(kLineBytes - 1); }
-
 // Bits of the bytes `size` at `address` in its line.
 constexpr uint32_t byte_mask(uint32_t address, unsigned size) {
   return ((1u << size) - 1) << (address % kLineBytes);
@@ -74,7 +71,7 @@ LoadResult Rt1062Memory::load_cached(const Page& page, uint32_t address, unsigne
   const Cycles there =
       std::max(fills_.arrival(address, at), fills_.arrival(address + size - 1, at));
   const uint32_t stall = elapsed(at, there);
-  counts_.dcache_stalls[kind(page.memory)] += stall;
+  counts_.dcache_stalls[index_of(page.memory)] += stall;
   if (on_wait_ && (missed || there > start)) {
     on_wait_({MemoryWait::Access::load, missed ? MemoryWait::Cause::miss : MemoryWait::Cause::fill,
               page.memory, line_of(address), elapsed(start, there), start, evicted});
@@ -88,7 +85,7 @@ LoadResult Rt1062Memory::load_uncached(const Page& page, uint32_t address, unsig
   const uint32_t last = address + size - 1;
   if (last / 8 != address / 8) there = buses_.read(page.memory, last & ~7u, there);
   const uint32_t stall = elapsed(at, there);
-  counts_.uncached_stalls[kind(page.memory)] += stall;
+  counts_.uncached_stalls[index_of(page.memory)] += stall;
   if (on_wait_) {
     on_wait_({MemoryWait::Access::load, MemoryWait::Cause::uncached, page.memory, line_of(address),
               stall, at, 0});

@@ -14,14 +14,13 @@
 
 #include "core/bytes.h"
 #include "usb/usb_descriptor_walk.h"
+#include "usb/usb_setup_codes.h"
 
 namespace millrace::board {
 namespace {
 
 constexpr uint8_t kSetLineCoding = 0x20, kSetControlLineState = 0x22;  // PSTN 1.2 table 13
-constexpr uint8_t kClassToInterface = 0x21;
-constexpr uint8_t kToEndpoint = 0x02, kClearFeature = 1;  // ENDPOINT_HALT is feature 0
-constexpr uint32_t kInPackets = 2, kOutPackets = 20;      // Linux cdc-acm
+constexpr uint32_t kInPackets = 2, kOutPackets = 20;                   // Linux cdc-acm
 
 uint32_t round_up(uint32_t bytes, uint32_t packet) {
   return (bytes + packet - 1) / packet * packet;

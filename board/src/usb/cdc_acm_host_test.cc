@@ -59,11 +59,11 @@ class CdcAcmHostTest : public testing::UsbHostFixture {
   CdcAcmHost serial;
 };
 
-using R = std::pair<unsigned, unsigned>;
+using Range = std::pair<unsigned, unsigned>;
 
 TEST_F(CdcAcmHostTest, SetsTheLineWhenFoundAndDtrWhenOpened) {
   open();
-  EXPECT_THAT(class_requests(), ElementsAre(R{0x20, 0}, R{0x22, 3}));
+  EXPECT_THAT(class_requests(), ElementsAre(Range{0x20, 0}, Range{0x22, 3}));
   EXPECT_THAT(device.class_requests[0].data, ElementsAre(0x80, 0x25, 0, 0, 0, 0, 8));  // 9600 8N1
   EXPECT_EQ(device.class_requests[0].setup[0], 0x21);
   serial.set_dtr(false);
@@ -72,8 +72,8 @@ TEST_F(CdcAcmHostTest, SetsTheLineWhenFoundAndDtrWhenOpened) {
   run(1000 * kUs);
   serial.close();
   run(1000 * kUs);
-  EXPECT_THAT(class_requests(),
-              ElementsAre(R{0x20, 0}, R{0x22, 3}, R{0x22, 2}, R{0x20, 0}, R{0x22, 0}));
+  EXPECT_THAT(class_requests(), ElementsAre(Range{0x20, 0}, Range{0x22, 3}, Range{0x22, 2},
+                                            Range{0x20, 0}, Range{0x22, 0}));
   EXPECT_THAT(device.class_requests[3].data, ElementsAre(0x40, 0x42, 0x0F, 0, 2, 1, 7));
 }
 
@@ -82,7 +82,8 @@ TEST_F(CdcAcmHostTest, LineStatesThatWereNotSentYetAreReplaced) {
   for (int i = 0; i < 1000; ++i) serial.set_dtr(i % 2 == 0);
   run(10'000 * kUs);
   // The one on the wire (DTR on), and the last.
-  EXPECT_THAT(class_requests(), ElementsAre(R{0x20, 0}, R{0x22, 3}, R{0x22, 3}, R{0x22, 2}));
+  EXPECT_THAT(class_requests(),
+              ElementsAre(Range{0x20, 0}, Range{0x22, 3}, Range{0x22, 3}, Range{0x22, 2}));
 }
 
 TEST_F(CdcAcmHostTest, ReadsWhatTheDeviceSends) {
@@ -193,7 +194,7 @@ TEST_F(CdcAcmHostTest, ADeviceThatComesBackIsUsedAgain) {
   run(200'000 * kUs);
   EXPECT_TRUE(serial.is_ready());
   EXPECT_EQ(serial.problem(), "");
-  EXPECT_THAT(class_requests(), ElementsAre(R{0x20, 0}, R{0x22, 3}));
+  EXPECT_THAT(class_requests(), ElementsAre(Range{0x20, 0}, Range{0x22, 3}));
   send(pattern(600));
   EXPECT_EQ(serial.write(pattern(10)), 10u);
   run(1000 * kUs);

@@ -67,7 +67,7 @@ std::optional<CdcNetFunction> read(const UsbConfigurationInfo& configuration,
   return f;
 }
 
-int digit(char c) {
+int mac_digit(char c) {
   if (c >= '0' && c <= '9') return c - '0';
   if (c >= 'A' && c <= 'F') return c - 'A' + 10;
   if (c >= 'a' && c <= 'f') return c - 'a' + 10;
@@ -96,7 +96,7 @@ std::optional<MacAddress> parse_mac_string(std::string_view text) {
   MacAddress mac{};
   if (text.size() != 2 * mac.size()) return std::nullopt;
   for (size_t i = 0; i < mac.size(); ++i) {
-    const int high = digit(text[2 * i]), low = digit(text[2 * i + 1]);
+    const int high = mac_digit(text[2 * i]), low = mac_digit(text[2 * i + 1]);
     if (high < 0 || low < 0) return std::nullopt;
     mac[i] = static_cast<uint8_t>(high << 4 | low);
   }

@@ -17,11 +17,11 @@
 #include <utility>
 
 #include "core/bytes.h"
+#include "usb/usb_setup_codes.h"
 
 namespace millrace::board {
 namespace {
 
-constexpr uint8_t kToEndpoint = 0x02, kClearFeature = 1;  // ENDPOINT_HALT is feature 0
 constexpr size_t kNotificationBytes = 8, kSpeedBytes = 8;
 constexpr unsigned kFullSpeedUrbs = 4;
 constexpr unsigned kRounds = 2;     // of the timer that a bundle waits for more

@@ -13,20 +13,20 @@
 
 #include "core/bytes.h"
 #include "usb/usb_descriptor_walk.h"
+#include "usb/usb_setup_codes.h"
 
 namespace millrace::board {
 namespace {
 
-constexpr uint8_t kToInterface = 0x01, kClassToInterface = 0x21, kClassFromInterface = 0xA1;
-constexpr uint8_t kSetInterface = 11, kGetDescriptor = 6;
+constexpr uint8_t kSetInterface = 11;
 constexpr uint8_t kGetMaxDatagramSize = 0x87, kSetMaxDatagramSize = 0x88, kSetCrcMode = 0x8A;
 constexpr uint8_t kCanMaxDatagramSize = 8, kCanCrcMode = 16;  // bmNetworkCapabilities, table 5-2
 // IPv6 is always on, and wants all multicast.
 constexpr uint16_t kPacketFilter =
     link::kPacketFilterDirected | link::kPacketFilterBroadcast | link::kPacketFilterAllMulticast;
-constexpr uint64_t kSettleNs = 10'000'000;  // of Linux, for firmware that needs it
-constexpr uint32_t kMaxFrame = 8192;        // of Linux
-constexpr uint32_t kMinFrame = 60;          // of Ethernet, without its CRC
+constexpr uint64_t kAlternateSettleNs = 10'000'000;  // of Linux, for firmware that needs it
+constexpr uint32_t kMaxFrame = 8192;                 // of Linux
+constexpr uint32_t kMinFrame = 60;                   // of Ethernet, without its CRC
 
 std::vector<uint8_t> little_endian(uint32_t value, unsigned size) {
   std::vector<uint8_t> bytes(size);
@@ -110,7 +110,7 @@ void CdcNetSetup::got_parameters(UrbStatus status, std::span<const uint8_t> byte
   }
   check_ntb_parameters(ntb_, &findings_);
   set_modes();
-  host_.start_timer(settled_, kSettleNs);
+  host_.start_timer(settled_, kAlternateSettleNs);
 }
 
 void CdcNetSetup::set_modes() {

@@ -23,7 +23,7 @@ constexpr uint32_t kMinModulus = 4;
 constexpr uint32_t kMinFull = 512;
 
 template <typename... T>
-void find(UsbFindings* findings, fmt::format_string<T...> format, T&&... values) {
+void report(UsbFindings* findings, fmt::format_string<T...> format, T&&... values) {
   if (findings->size() < kMaxFindings) {
     findings->push_back("NTB parameters: " + fmt::format(format, std::forward<T>(values)...));
   }
@@ -31,7 +31,7 @@ void find(UsbFindings* findings, fmt::format_string<T...> format, T&&... values)
 
 void check_alignment(const char* name, uint32_t value, UsbFindings* findings) {
   if (value < kMinModulus || !std::has_single_bit(value)) {
-    find(findings, "{} is {}, must be a power of two and at least {}", name, value, kMinModulus);
+    report(findings, "{} is {}, must be a power of two and at least {}", name, value, kMinModulus);
   }
 }
 
@@ -41,26 +41,26 @@ size_t aligned(size_t at, uint32_t modulus) { return (at + modulus - 1) / modulu
 
 void check_ntb_parameters(const link::NtbParameters& p, UsbFindings* findings) {
   if ((p.formats & link::kNtbFormat16) == 0) {
-    find(findings, "bmNtbFormatsSupported is 0x{:x}, bit 0 (16 bits) must be 1", p.formats);
+    report(findings, "bmNtbFormatsSupported is 0x{:x}, bit 0 (16 bits) must be 1", p.formats);
   }
   for (const auto& [name, size] : {std::pair("dwNtbInMaxSize", p.in_max_bytes),
                                    std::pair("dwNtbOutMaxSize", p.out_max_bytes)}) {
     if (size < link::kMinNtbInputSize)
-      find(findings, "{} is {}, must be at least {}", name, size, link::kMinNtbInputSize);
+      report(findings, "{} is {}, must be at least {}", name, size, link::kMinNtbInputSize);
   }
   check_alignment("wNdpInAlignment", p.in_ndp_alignment, findings);
   check_alignment("wNdpOutAlignment", p.out_ndp_alignment, findings);
   if (p.in_divisor == 0 || p.out_divisor == 0) {
-    find(findings, "wNdpInDivisor is {} and wNdpOutDivisor {}, none must be 0", p.in_divisor,
-         p.out_divisor);
+    report(findings, "wNdpInDivisor is {} and wNdpOutDivisor {}, none must be 0", p.in_divisor,
+           p.out_divisor);
   }
   if (p.in_divisor != 0 && p.in_payload_remainder >= p.in_divisor) {
-    find(findings, "wNdpInPayloadRemainder is {}, must be less than wNdpInDivisor, {}",
-         p.in_payload_remainder, p.in_divisor);
+    report(findings, "wNdpInPayloadRemainder is {}, must be less than wNdpInDivisor, {}",
+           p.in_payload_remainder, p.in_divisor);
   }
   if (p.out_divisor != 0 && p.out_payload_remainder >= p.out_divisor) {
-    find(findings, "wNdpOutPayloadRemainder is {}, must be less than wNdpOutDivisor, {}",
-         p.out_payload_remainder, p.out_divisor);
+    report(findings, "wNdpOutPayloadRemainder is {}, must be less than wNdpOutDivisor, {}",
+           p.out_payload_remainder, p.out_divisor);
   }
 }
 

@@ -25,7 +25,7 @@ constexpr uint8_t kAck = 0xD2, kNak = 0x5A, kStall = 0x1E, kNyet = 0x96;
 
 constexpr uint16_t kBus = 1;
 
-void put(std::vector<uint8_t>* out, uint64_t value, unsigned size) {
+void put_little_endian(std::vector<uint8_t>* out, uint64_t value, unsigned size) {
   for (unsigned i = 0; i < size; ++i) out->push_back(static_cast<uint8_t>(value >> 8 * i));
 }
 
@@ -102,13 +102,13 @@ UsbCapture::UsbCapture(const UsbCaptureOptions& options, Sink sink)
 
 void UsbCapture::head() {
   block_.clear();
-  put(&block_, kSectionHeader, 4);
-  put(&block_, 28, 4);
-  put(&block_, kByteOrder, 4);
-  put(&block_, 1, 2);  // version 1.0
-  put(&block_, 0, 2);
-  put(&block_, UINT64_MAX, 8);  // length of the section: unknown
-  put(&block_, 28, 4);
+  put_little_endian(&block_, kSectionHeader, 4);
+  put_little_endian(&block_, 28, 4);
+  put_little_endian(&block_, kByteOrder, 4);
+  put_little_endian(&block_, 1, 2);  // version 1.0
+  put_little_endian(&block_, 0, 2);
+  put_little_endian(&block_, UINT64_MAX, 8);  // length of the section: unknown
+  put_little_endian(&block_, 28, 4);
   if (options_.urbs) {
     urb_interface_ = interfaces_;
     describe_interface(kUsbLinuxMmapped, "URBs");
@@ -127,30 +127,30 @@ void UsbCapture::describe_interface(uint16_t link_type, const char* name) {
   const std::string_view text(name);
   const size_t padded = (text.size() + 3) / 4 * 4;
   const size_t length = 20 + 4 + padded + 8 + 4;
-  put(&block_, kInterfaceDescription, 4);
-  put(&block_, length, 4);
-  put(&block_, link_type, 2);
-  put(&block_, 0, 2);
-  put(&block_, 0, 4);  // packets are not cut
-  put(&block_, kOptionName, 2);
-  put(&block_, text.size(), 2);
+  put_little_endian(&block_, kInterfaceDescription, 4);
+  put_little_endian(&block_, length, 4);
+  put_little_endian(&block_, link_type, 2);
+  put_little_endian(&block_, 0, 2);
+  put_little_endian(&block_, 0, 4);  // packets are not cut
+  put_little_endian(&block_, kOptionName, 2);
+  put_little_endian(&block_, text.size(), 2);
   block_.insert(block_.end(), text.begin(), text.end());
   block_.resize(block_.size() + padded - text.size());
-  put(&block_, kOptionResolution, 2);
-  put(&block_, 1, 2);
-  put(&block_, 9, 4);
-  put(&block_, 0, 4);  // end of options
-  put(&block_, length, 4);
+  put_little_endian(&block_, kOptionResolution, 2);
+  put_little_endian(&block_, 1, 2);
+  put_little_endian(&block_, 9, 4);
+  put_little_endian(&block_, 0, 4);  // end of options
+  put_little_endian(&block_, length, 4);
 }
 
 void UsbCapture::begin_packet(uint32_t interface, uint64_t ns) {
   block_.clear();
-  put(&block_, kEnhancedPacket, 4);
-  put(&block_, 0, 4);  // length, later
-  put(&block_, interface, 4);
-  put(&block_, ns >> 32, 4);
-  put(&block_, ns, 4);
-  put(&block_, 0, 8);  // lengths, later
+  put_little_endian(&block_, kEnhancedPacket, 4);
+  put_little_endian(&block_, 0, 4);  // length, later
+  put_little_endian(&block_, interface, 4);
+  put_little_endian(&block_, ns >> 32, 4);
+  put_little_endian(&block_, ns, 4);
+  put_little_endian(&block_, 0, 8);  // lengths, later
 }
 
 void UsbCapture::end_packet(size_t original) {
@@ -159,7 +159,7 @@ void UsbCapture::end_packet(size_t original) {
   store_le(&block_[24], 4, static_cast<uint32_t>(original));
   block_.resize((block_.size() + 3) / 4 * 4);
   const size_t length = block_.size() + 4;
-  put(&block_, length, 4);
+  put_little_endian(&block_, length, 4);
   store_le(&block_[4], 4, static_cast<uint32_t>(length));
   sink_(block_);
 }
@@ -178,31 +178,32 @@ void UsbCapture::urb_event(const Urb& urb, char type, uint64_t ns) {
   const bool has_data = is_submission != in;
   const uint32_t captured = has_data ? length : 0;
   begin_packet(urb_interface_, ns);
-  put(&block_, urb.number + 1, 8);
-  put(&block_, static_cast<uint8_t>(type), 1);
-  put(&block_, usbmon_transfer(urb.transfer), 1);
-  put(&block_, (urb.endpoint & 15u) | (in ? 0x80u : 0u), 1);
-  put(&block_, urb.address, 1);
-  put(&block_, kBus, 2);
-  put(&block_, has_setup ? 0 : '-', 1);
-  put(&block_, has_data ? 0 : in ? '<' : '>', 1);
-  put(&block_, ns / 1'000'000'000, 8);
-  put(&block_, ns % 1'000'000'000 / 1000, 4);
+  put_little_endian(&block_, urb.number + 1, 8);
+  put_little_endian(&block_, static_cast<uint8_t>(type), 1);
+  put_little_endian(&block_, usbmon_transfer(urb.transfer), 1);
+  put_little_endian(&block_, (urb.endpoint & 15u) | (in ? 0x80u : 0u), 1);
+  put_little_endian(&block_, urb.address, 1);
+  put_little_endian(&block_, kBus, 2);
+  put_little_endian(&block_, has_setup ? 0 : '-', 1);
+  put_little_endian(&block_, has_data ? 0 : in ? '<' : '>', 1);
+  put_little_endian(&block_, ns / 1'000'000'000, 8);
+  put_little_endian(&block_, ns % 1'000'000'000 / 1000, 4);
   const int32_t status = errno_of(is_submission ? UrbStatus::pending : urb.status);
-  put(&block_, static_cast<uint32_t>(status), 4);
-  put(&block_, length, 4);
-  put(&block_, captured, 4);
+  put_little_endian(&block_, static_cast<uint32_t>(status), 4);
+  put_little_endian(&block_, length, 4);
+  put_little_endian(&block_, captured, 4);
   if (has_setup) {
     block_.insert(block_.end(), urb.setup.begin(), urb.setup.end());
   } else {
-    put(&block_, 0, 8);
+    put_little_endian(&block_, 0, 8);
   }
-  put(&block_, 0, 4);  // interval
-  put(&block_, 0, 4);  // start_frame
-  put(&block_,
+  put_little_endian(&block_, 0, 4);  // interval
+  put_little_endian(&block_, 0, 4);  // start_frame
+  put_little_endian(
+      &block_,
       (in ? 0x200u : 0u) | (urb.short_is_error ? 1u : 0u) | (urb.ends_with_short ? 0x40u : 0u),
-      4);              // URB_DIR_IN, URB_SHORT_NOT_OK, URB_ZERO_PACKET
-  put(&block_, 0, 4);  // isochronous descriptors
+      4);                            // URB_DIR_IN, URB_SHORT_NOT_OK, URB_ZERO_PACKET
+  put_little_endian(&block_, 0, 4);  // isochronous descriptors
   block_.insert(block_.end(), urb.buffer.begin(), urb.buffer.begin() + captured);
   end_packet(64 + captured);
 }
@@ -212,7 +213,7 @@ void UsbCapture::packet(const UsbTransaction& t, uint64_t ns, uint8_t pid,
   begin_packet(t.speed == UsbSpeed::high ? high_interface_ : full_interface_, ns);
   block_.push_back(pid);
   block_.insert(block_.end(), data.begin(), data.end());
-  if (with_crc16) put(&block_, usb_crc16(data), 2);
+  if (with_crc16) put_little_endian(&block_, usb_crc16(data), 2);
   end_packet(block_.size() - 28);
 }
 

@@ -8,7 +8,7 @@
 namespace millrace::board {
 namespace {
 
-constexpr std::array<uint8_t, 8> kGetDescriptor = {0x80, 6, 0, 1, 0, 0, 18, 0};
+constexpr std::array<uint8_t, 8> kDeviceDescriptor = {0x80, 6, 0, 1, 0, 0, 18, 0};
 
 class UsbControl : public testing::UsbOtgFixture {
  protected:
@@ -21,7 +21,7 @@ class UsbControl : public testing::UsbOtgFixture {
 
 // 42.5.6.4.2: the eight bytes go to the queue head; ENDPTSETUPSTAT, and UI with dQH.IOS.
 TEST_F(UsbControl, SetupIsStoredInTheQueueHead) {
-  EXPECT_EQ(setup(kGetDescriptor), Handshake::ack);
+  EXPECT_EQ(setup(kDeviceDescriptor), Handshake::ack);
   EXPECT_EQ(word(kList + 0x28), 0x01000680u);
   EXPECT_EQ(word(kList + 0x2C), 0x00120000u);
   EXPECT_EQ(get(usb::kEndptSetupStat), 1u);
@@ -34,14 +34,14 @@ TEST_F(UsbControl, SetupIsStoredInTheQueueHead) {
 // 42.5.5.1 dQH.IOS 0: no interrupt on SETUP.
 TEST_F(UsbControl, SetupWithoutIosIsSilent) {
   queue_head(0, 64, 0);
-  EXPECT_EQ(setup(kGetDescriptor), Handshake::ack);
+  EXPECT_EQ(setup(kDeviceDescriptor), Handshake::ack);
   EXPECT_EQ(get(usb::kEndptSetupStat), 1u);
   EXPECT_EQ(get(usb::kUsbSts) & usb::kUi, 0u);
 }
 
 // A control read as the Teensy core does it: data and status primed together, data without IOC.
 TEST_F(UsbControl, ReadHasDataInAndStatusOut) {
-  setup(kGetDescriptor);
+  setup(kDeviceDescriptor);
   acknowledge_setup();
   std::iota(host.memory.begin() + 0x2000, host.memory.begin() + 0x2012, uint8_t{1});
   td(0, 18, kData, kEnd, 0);
@@ -60,7 +60,7 @@ TEST_F(UsbControl, ReadHasDataInAndStatusOut) {
 
 // USB 2.0 8.5.3: the data stage begins with DATA1 and alternates.
 TEST_F(UsbControl, LongReadAlternatesTheToggleAndEndsShort) {
-  setup(kGetDescriptor);
+  setup(kDeviceDescriptor);
   acknowledge_setup();
   td(0, 128);
   queue(1, 0);
@@ -74,13 +74,13 @@ TEST_F(UsbControl, LongReadAlternatesTheToggleAndEndsShort) {
 
 // The next SETUP clears the stall, and it stays cleared until ENDPTSETUPSTAT is (42.7 ENDPTCTRL).
 TEST_F(UsbControl, StallEndsWithTheNextSetup) {
-  setup(kGetDescriptor);
+  setup(kDeviceDescriptor);
   acknowledge_setup();
   put(usb::kEndptCtrl0, 0x00010001);
   EXPECT_EQ(get(usb::kEndptCtrl0), 0x00810081u);
   EXPECT_EQ(in(0), Handshake::stall);
   EXPECT_EQ(out(0, true, 0), Handshake::stall);
-  EXPECT_EQ(setup(kGetDescriptor), Handshake::ack);
+  EXPECT_EQ(setup(kDeviceDescriptor), Handshake::ack);
   EXPECT_EQ(get(usb::kEndptCtrl0), 0x00800080u);
   put(usb::kEndptCtrl0, 0x00010001);
   EXPECT_EQ(get(usb::kEndptCtrl0), 0x00800080u);
@@ -90,13 +90,13 @@ TEST_F(UsbControl, StallEndsWithTheNextSetup) {
 // "Should a setup arrive after the data stage is primed, the device controller will automatically
 // clear the prime status."
 TEST_F(UsbControl, SetupClearsWhatWasPrimed) {
-  setup(kGetDescriptor);
+  setup(kDeviceDescriptor);
   acknowledge_setup();
   td(0, 18);
   td(1, 0);
   queue(1, 0);
   prime(0, 1);
-  EXPECT_EQ(setup(kGetDescriptor), Handshake::ack);
+  EXPECT_EQ(setup(kDeviceDescriptor), Handshake::ack);
   EXPECT_EQ(get(usb::kEndptStat), 0u);
   // The prime that was under way fails, even if the SETUP was acknowledged meanwhile.
   EXPECT_EQ(get(usb::kEndptPrime), 1u);
@@ -108,7 +108,7 @@ TEST_F(UsbControl, SetupClearsWhatWasPrimed) {
 
 // 42.7 ENDPTSETUPSTAT: no prime of a control endpoint until it is cleared.
 TEST_F(UsbControl, PrimeFailsWhileTheSetupWaits) {
-  setup(kGetDescriptor);
+  setup(kDeviceDescriptor);
   td(0, 18);
   prime(1, 0);
   EXPECT_EQ(get(usb::kEndptPrime), mask(1));
@@ -121,10 +121,10 @@ TEST_F(UsbControl, PrimeFailsWhileTheSetupWaits) {
 
 // 42.5.6.4.2.2: the tripwire tells that a SETUP came while the buffer was read.
 TEST_F(UsbControl, SetupTripwireIsClearedByASetup) {
-  setup(kGetDescriptor);
+  setup(kDeviceDescriptor);
   put(usb::kUsbCmd, get(usb::kUsbCmd) | usb::kSutw);
   EXPECT_NE(get(usb::kUsbCmd) & usb::kSutw, 0u);
-  setup(kGetDescriptor);
+  setup(kDeviceDescriptor);
   EXPECT_EQ(get(usb::kUsbCmd) & usb::kSutw, 0u);
   EXPECT_NE(get(usb::kUsbCmd) & usb::kRs, 0u);
 }
@@ -132,7 +132,7 @@ TEST_F(UsbControl, SetupTripwireIsClearedByASetup) {
 // 42.7 USBMODE.SLOM 0: a SETUP is ignored until the one before was acknowledged.
 TEST_F(UsbControl, LockoutIgnoresASecondSetup) {
   put(usb::kUsbMode, usb::kCmDevice);
-  EXPECT_EQ(setup(kGetDescriptor), Handshake::ack);
+  EXPECT_EQ(setup(kDeviceDescriptor), Handshake::ack);
   EXPECT_EQ(setup({1, 2, 3, 4, 5, 6, 7, 8}), Handshake::timeout);
   EXPECT_EQ(word(kList + 0x28), 0x01000680u);
   acknowledge_setup();
@@ -150,24 +150,24 @@ TEST_F(UsbControl, AddressAdvancesWithTheAcknowledgedIn) {
   EXPECT_EQ(get(usb::kDeviceAddr), usb::kUsbAdra);
   EXPECT_EQ(in(0), Handshake::ack);
   EXPECT_EQ(get(usb::kDeviceAddr), 9u << 25);
-  EXPECT_EQ(setup(kGetDescriptor), Handshake::timeout);
+  EXPECT_EQ(setup(kDeviceDescriptor), Handshake::timeout);
   address = 9;
-  EXPECT_EQ(setup(kGetDescriptor), Handshake::ack);
+  EXPECT_EQ(setup(kDeviceDescriptor), Handshake::ack);
 }
 
 // 42.7 DEVICEADDR.USBADRA: cleared by a SETUP before the IN is acknowledged.
 TEST_F(UsbControl, StagedAddressIsDroppedByASetup) {
   put(usb::kDeviceAddr, 9u << 25 | usb::kUsbAdra);
-  EXPECT_EQ(setup(kGetDescriptor), Handshake::ack);
+  EXPECT_EQ(setup(kDeviceDescriptor), Handshake::ack);
   EXPECT_EQ(get(usb::kDeviceAddr), 0u);
   put(usb::kDeviceAddr, 9u << 25);  // without USBADRA: at once
-  EXPECT_EQ(setup(kGetDescriptor), Handshake::timeout);
+  EXPECT_EQ(setup(kDeviceDescriptor), Handshake::timeout);
 }
 
 // 42.7 USBSTS.SEI: a system error.
 TEST_F(UsbControl, QueueHeadsWithoutMemoryAreASystemError) {
   put(usb::kEndptListAddr, 0x60000000);
-  EXPECT_EQ(setup(kGetDescriptor), Handshake::timeout);
+  EXPECT_EQ(setup(kDeviceDescriptor), Handshake::timeout);
   EXPECT_EQ(get(usb::kEndptSetupStat), 0u);
   EXPECT_NE(get(usb::kUsbSts) & usb::kSei, 0u);
 }

@@ -36,8 +36,8 @@ UsbFindings with(size_t at, uint8_t value, UsbSpeed speed = UsbSpeed::high) {
 }
 
 // Offsets in cdc_configuration().
-constexpr size_t kAssociation = 9, kControl = 17, kHeader = 26, kCall = 31, kAcm = 36, kUnion = 40,
-                 kNotify = 45, kData = 52, kOut = 61, kIn = 68;
+constexpr size_t kAssociation = 9, kControlAt = 17, kHeader = 26, kCall = 31, kAcm = 36,
+                 kUnionAt = 40, kNotify = 45, kDataAt = 52, kOut = 61, kIn = 68;
 
 TEST(UsbDescriptors, GoodDescriptorsHaveNoFindings) {
   UsbFindings findings;
@@ -165,11 +165,11 @@ TEST(UsbDescriptors, EndpointFindings) {
 }
 
 TEST(UsbDescriptors, InterfaceFindings) {
-  EXPECT_THAT(with(kData + 4, 3), ElementsAre("interface 1: bNumEndpoints is 3, but 2 follow"));
-  EXPECT_THAT(with(kData + 2, 0), ::testing::Contains(HasSubstr("interface 0: is there twice")));
-  EXPECT_THAT(with(kData + 3, 1),
+  EXPECT_THAT(with(kDataAt + 4, 3), ElementsAre("interface 1: bNumEndpoints is 3, but 2 follow"));
+  EXPECT_THAT(with(kDataAt + 2, 0), ::testing::Contains(HasSubstr("interface 0: is there twice")));
+  EXPECT_THAT(with(kDataAt + 3, 1),
               ::testing::Contains(HasSubstr("setting 1 comes before setting 0")));
-  EXPECT_THAT(with(kData + 2, 2),
+  EXPECT_THAT(with(kDataAt + 2, 2),
               ::testing::Contains(HasSubstr("interface 2: numbers must run from 0 to 1")));
   EXPECT_THAT(with(kAssociation + 3, 3),
               ElementsAre("interface 2: is in an association, but there is no such interface"));
@@ -190,12 +190,13 @@ TEST(UsbDescriptors, CdcFindings) {
               ElementsAre("interface 0: has no CDC header functional descriptor"));
   EXPECT_THAT(with(kCall + 2, 0x20), ElementsAre(HasSubstr("no CDC call management")));
   EXPECT_THAT(with(kAcm + 2, 0x20), ElementsAre(HasSubstr("no CDC abstract control")));
-  EXPECT_THAT(with(kUnion + 2, 0x20), ElementsAre(HasSubstr("no CDC union")));
-  EXPECT_THAT(with(kUnion + 3, 1),
+  EXPECT_THAT(with(kUnionAt + 2, 0x20), ElementsAre(HasSubstr("no CDC union")));
+  EXPECT_THAT(with(kUnionAt + 3, 1),
               ElementsAre(HasSubstr("the CDC union's control interface is 1")));
-  EXPECT_THAT(with(kUnion + 4, 5), ElementsAre(HasSubstr("union names interface 5, which is not")));
-  EXPECT_THAT(with(kUnion + 4, 0), ElementsAre(HasSubstr("union names the interface itself")));
-  EXPECT_THAT(with(kData + 5, 0xFF),
+  EXPECT_THAT(with(kUnionAt + 4, 5),
+              ElementsAre(HasSubstr("union names interface 5, which is not")));
+  EXPECT_THAT(with(kUnionAt + 4, 0), ElementsAre(HasSubstr("union names the interface itself")));
+  EXPECT_THAT(with(kDataAt + 5, 0xFF),
               ElementsAre(HasSubstr("union names interface 1, whose class is 255, not 10")));
 }
 

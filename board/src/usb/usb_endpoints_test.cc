@@ -10,7 +10,7 @@ namespace {
 
 using Sizes = std::vector<unsigned>;
 
-class UsbTransfer : public testing::UsbOtgFixture {
+class UsbTransferTest : public testing::UsbOtgFixture {
  protected:
   void SetUp() override { start(); }
   uint32_t token(unsigned number) { return word(td_at(number) + 4); }
@@ -19,7 +19,7 @@ class UsbTransfer : public testing::UsbOtgFixture {
 };
 
 // 42.7 ENDPTPRIME: the bit clears, and ENDPTSTAT sets, when the endpoint is primed.
-TEST_F(UsbTransfer, PrimeTakesTimeThenSetsStat) {
+TEST_F(UsbTransferTest, PrimeTakesTimeThenSetsStat) {
   configure_bulk();
   td(0, 512);
   prime(5, 0);
@@ -37,7 +37,7 @@ TEST_F(UsbTransfer, PrimeTakesTimeThenSetsStat) {
 }
 
 // 42.5.5.1: the descriptor is copied to the queue head's overlay.
-TEST_F(UsbTransfer, PrimeFillsTheOverlay) {
+TEST_F(UsbTransferTest, PrimeFillsTheOverlay) {
   configure_bulk();
   td(3, 512, kData + 0x123);
   queue(5, 3);
@@ -47,7 +47,7 @@ TEST_F(UsbTransfer, PrimeFillsTheOverlay) {
 }
 
 // Table "Variable length transfer protocol example (ZLT = 0)" of 42.5.6.3: INT(n / packet) + 1.
-TEST_F(UsbTransfer, ZltZeroEndsWithAShortPacket) {
+TEST_F(UsbTransferTest, ZltZeroEndsWithAShortPacket) {
   const struct {
     uint32_t bytes, packet;
     Sizes sizes;
@@ -67,7 +67,7 @@ TEST_F(UsbTransfer, ZltZeroEndsWithAShortPacket) {
 }
 
 // The same with ZLT = 1: MAXINT(n / packet).
-TEST_F(UsbTransfer, ZltOneEndsWithTheLastByte) {
+TEST_F(UsbTransferTest, ZltOneEndsWithTheLastByte) {
   const struct {
     uint32_t bytes, packet;
     Sizes sizes;
@@ -84,7 +84,7 @@ TEST_F(UsbTransfer, ZltOneEndsWithTheLastByte) {
 }
 
 // 42.5.5.2: the current offset is in page pointer 0; the low 12 bits of the others do not count.
-TEST_F(UsbTransfer, DataFollowsThePagePointers) {
+TEST_F(UsbTransferTest, DataFollowsThePagePointers) {
   configure_bulk();
   for (uint32_t i = 0; i < testing::kMemoryBytes - 0x2000; ++i) {
     host.memory[0x2000 + i] = static_cast<uint8_t>(i ^ i >> 8);
@@ -106,7 +106,7 @@ TEST_F(UsbTransfer, DataFollowsThePagePointers) {
 }
 
 // 20 KB is what five pages hold if the first offset is 0; a byte more is a buffer error.
-TEST_F(UsbTransfer, FivePagesAreTheMost) {
+TEST_F(UsbTransferTest, FivePagesAreTheMost) {
   configure_bulk();
   td(0, 20480);
   queue(5, 0);
@@ -120,7 +120,7 @@ TEST_F(UsbTransfer, FivePagesAreTheMost) {
 }
 
 // 42.5.6.3: packet-level errors are retried by the hardware.
-TEST_F(UsbTransfer, LostAcknowledgementSendsTheSamePacketAgain) {
+TEST_F(UsbTransferTest, LostAcknowledgementSendsTheSamePacketAgain) {
   configure_bulk();
   td(0, 1024);
   queue(5, 0);
@@ -137,7 +137,7 @@ TEST_F(UsbTransfer, LostAcknowledgementSendsTheSamePacketAgain) {
 }
 
 // 42.5.6.6.4: UI and ENDPTCOMPLETE with IOC; without, only memory and ENDPTSTAT tell.
-TEST_F(UsbTransfer, CompletionIsToldIfIocIsSet) {
+TEST_F(UsbTransferTest, CompletionIsToldIfIocIsSet) {
   configure_bulk();
   td(0, 100, kData, kEnd, 0);
   queue(5, 0);
@@ -159,7 +159,7 @@ TEST_F(UsbTransfer, CompletionIsToldIfIocIsSet) {
 }
 
 // 42.5.6.3: the next pointer is followed when the terminate bit is clear.
-TEST_F(UsbTransfer, ListsAreFollowedToTheirEnd) {
+TEST_F(UsbTransferTest, ListsAreFollowedToTheirEnd) {
   configure_bulk(0);
   for (unsigned i = 0; i < 4; ++i) td(i, 2048, kData + 2048 * i, i == 3 ? kEnd : td_at(i + 1), 0);
   queue(5, 0);
@@ -171,7 +171,7 @@ TEST_F(UsbTransfer, ListsAreFollowedToTheirEnd) {
 }
 
 // 42.5.6.3: the next descriptor is fetched behind the last byte of this one.
-TEST_F(UsbTransfer, NextDescriptorTakesAFetch) {
+TEST_F(UsbTransferTest, NextDescriptorTakesAFetch) {
   configure_bulk();
   td(0, 512, kData, td_at(1));
   td(1, 512);
@@ -189,7 +189,7 @@ TEST_F(UsbTransfer, NextDescriptorTakesAFetch) {
 }
 
 // 42.5.6.6.3, case 2: a descriptor added to a primed list is found when the last is retired.
-TEST_F(UsbTransfer, DescriptorAddedWhilePrimedIsTaken) {
+TEST_F(UsbTransferTest, DescriptorAddedWhilePrimedIsTaken) {
   configure_bulk();
   td(0, 512);
   queue(5, 0);
@@ -202,7 +202,7 @@ TEST_F(UsbTransfer, DescriptorAddedWhilePrimedIsTaken) {
 }
 
 // The same: ATDTW is cleared where the hardware may not see what is added.
-TEST_F(UsbTransfer, AddTripwireIsClearedInTheHazard) {
+TEST_F(UsbTransferTest, AddTripwireIsClearedInTheHazard) {
   configure_bulk();
   td(0, 512);
   queue(5, 0);
@@ -219,7 +219,7 @@ TEST_F(UsbTransfer, AddTripwireIsClearedInTheHazard) {
 }
 
 // As the Teensy core appends: at every time around the end of the list nothing is lost.
-TEST_F(UsbTransfer, TripwireLosesNothingAtAnyTime) {
+TEST_F(UsbTransferTest, TripwireLosesNothingAtAnyTime) {
   for (Cycles delay = 0; delay < 2 * timing.usb_retire_cycles; ++delay) {
     configure_bulk();
     td(0, 512);
@@ -243,7 +243,7 @@ TEST_F(UsbTransfer, TripwireLosesNothingAtAnyTime) {
 }
 
 // 42.7 ENDPTPRIME while the list ends: the prime is done once its last descriptor is retired.
-TEST_F(UsbTransfer, PrimeWhileTheListClosesIsDoneAfterwards) {
+TEST_F(UsbTransferTest, PrimeWhileTheListClosesIsDoneAfterwards) {
   configure_bulk();
   td(0, 512);
   td(1, 512);
@@ -257,7 +257,7 @@ TEST_F(UsbTransfer, PrimeWhileTheListClosesIsDoneAfterwards) {
 }
 
 // 42.5.6.3: a short packet completes the descriptor; the bytes that did not come stay in the token.
-TEST_F(UsbTransfer, ShortPacketRetiresAReceiveDescriptor) {
+TEST_F(UsbTransferTest, ShortPacketRetiresAReceiveDescriptor) {
   configure_bulk();
   td(0, 2048, kData, td_at(1), 0);
   td(1, 512, kData + 2048);
@@ -277,7 +277,7 @@ TEST_F(UsbTransfer, ShortPacketRetiresAReceiveDescriptor) {
 }
 
 // Note of the response matrix 42.5.6.3.4: NYET unless the descriptor has packets remaining.
-TEST_F(UsbTransfer, NyetTellsThatTheDescriptorIsFull) {
+TEST_F(UsbTransferTest, NyetTellsThatTheDescriptorIsFull) {
   configure_bulk();
   td(0, 1024);
   queue(4, 0);
@@ -289,7 +289,7 @@ TEST_F(UsbTransfer, NyetTellsThatTheDescriptorIsFull) {
 }
 
 // USB 2.0 8.5.1: NYET and PING are of high speed.
-TEST_F(UsbTransfer, FullSpeedKnowsNoNyet) {
+TEST_F(UsbTransferTest, FullSpeedKnowsNoNyet) {
   otg.reset_begin(now());
   otg.reset_end(UsbSpeed::full, now());
   configure_bulk(kZlt, 64);
@@ -299,7 +299,7 @@ TEST_F(UsbTransfer, FullSpeedKnowsNoNyet) {
 }
 
 // USB 2.0 8.6.4: a repeated packet is acknowledged and dropped.
-TEST_F(UsbTransfer, RepeatedToggleIsDropped) {
+TEST_F(UsbTransferTest, RepeatedToggleIsDropped) {
   configure_bulk();
   td(0, 2048);
   queue(4, 0);
@@ -311,7 +311,7 @@ TEST_F(UsbTransfer, RepeatedToggleIsDropped) {
 }
 
 // 42.7 ENDPTCTRL: RXR and TXR reset the data PID; they read 0.
-TEST_F(UsbTransfer, ToggleResetStartsAtData0) {
+TEST_F(UsbTransferTest, ToggleResetStartsAtData0) {
   configure_bulk();
   td(0, 1024);
   queue(5, 0);
@@ -323,7 +323,7 @@ TEST_F(UsbTransfer, ToggleResetStartsAtData0) {
 }
 
 // 42.5.6.3 and 42.5.6.7.6: too many bytes are a buffer error; the queue head halts.
-TEST_F(UsbTransfer, OverlongPacketHaltsTheEndpoint) {
+TEST_F(UsbTransferTest, OverlongPacketHaltsTheEndpoint) {
   configure_bulk();
   td(0, 100, kData, td_at(1));
   td(1, 512);
@@ -345,7 +345,7 @@ TEST_F(UsbTransfer, OverlongPacketHaltsTheEndpoint) {
 }
 
 // 42.5.6.7.6: a packet above the maximum of the queue head.
-TEST_F(UsbTransfer, PacketLongerThanTheMaximumIsAnError) {
+TEST_F(UsbTransferTest, PacketLongerThanTheMaximumIsAnError) {
   configure_bulk(kZlt, 64);
   td(0, 512);
   queue(4, 0);
@@ -354,7 +354,7 @@ TEST_F(UsbTransfer, PacketLongerThanTheMaximumIsAnError) {
 }
 
 // Table of the response matrix: STALL wins over everything but a disabled endpoint.
-TEST_F(UsbTransfer, StallAnswersUntilItIsCleared) {
+TEST_F(UsbTransferTest, StallAnswersUntilItIsCleared) {
   configure_bulk();
   td(0, 512);
   queue(4, 0);
@@ -370,7 +370,7 @@ TEST_F(UsbTransfer, StallAnswersUntilItIsCleared) {
 }
 
 // 42.7 ENDPTCTRL.RXE, TXE; response matrix 42.5.6.3.4.
-TEST_F(UsbTransfer, DisabledEndpointDoesNotAnswer) {
+TEST_F(UsbTransferTest, DisabledEndpointDoesNotAnswer) {
   EXPECT_EQ(in(3), Handshake::timeout);
   EXPECT_EQ(out(3, false, 1), Handshake::timeout);
   EXPECT_EQ(otg.ping(0, 3, now()), Handshake::timeout);
@@ -379,7 +379,7 @@ TEST_F(UsbTransfer, DisabledEndpointDoesNotAnswer) {
 }
 
 // 42.7 ENDPTNAK, ENDPTNAKEN, USBSTS.NAKI.
-TEST_F(UsbTransfer, NaksAreCountedByBitAndInterrupt) {
+TEST_F(UsbTransferTest, NaksAreCountedByBitAndInterrupt) {
   configure_bulk();
   put(usb::kUsbIntr, usb::kNaki);
   put(usb::kEndptNakEn, mask(4));
@@ -398,7 +398,7 @@ TEST_F(UsbTransfer, NaksAreCountedByBitAndInterrupt) {
 }
 
 // 42.5.6.6.5: flushing cancels what is primed.
-TEST_F(UsbTransfer, FlushDeprimes) {
+TEST_F(UsbTransferTest, FlushDeprimes) {
   configure_bulk();
   td(0, 512);
   queue(5, 0);
@@ -413,7 +413,7 @@ TEST_F(UsbTransfer, FlushDeprimes) {
 }
 
 // 42.5.6.6.5: ENDPTFLUSH stays set while a packet is in progress.
-TEST_F(UsbTransfer, FlushWaitsForThePacketInProgress) {
+TEST_F(UsbTransferTest, FlushWaitsForThePacketInProgress) {
   configure_bulk();
   td(0, 1024);
   queue(5, 0);
@@ -427,7 +427,7 @@ TEST_F(UsbTransfer, FlushWaitsForThePacketInProgress) {
 }
 
 // 42.7 USBMODE.SDIS: no double buffering; every packet is answered NYET at high speed.
-TEST_F(UsbTransfer, StreamDisableWaitsForTheBuffer) {
+TEST_F(UsbTransferTest, StreamDisableWaitsForTheBuffer) {
   put(usb::kUsbMode, usb::kCmDevice | usb::kSlom | usb::kSdis);
   configure_bulk();
   td(0, 1024);
@@ -444,7 +444,7 @@ TEST_F(UsbTransfer, StreamDisableWaitsForTheBuffer) {
 }
 
 // USB 2.0 8.5.4: interrupt transactions.
-TEST_F(UsbTransfer, InterruptEndpointsKnowNeitherNyetNorPing) {
+TEST_F(UsbTransferTest, InterruptEndpointsKnowNeitherNyetNorPing) {
   configure_bulk();
   put(usb::kEndptCtrl0 + 8, 0x00CC00CC);
   td(0, 512);
@@ -454,7 +454,7 @@ TEST_F(UsbTransfer, InterruptEndpointsKnowNeitherNyetNorPing) {
 }
 
 // 42.5.6.4.2: a prime fails if the queue head or the descriptor were set up improperly.
-TEST_F(UsbTransfer, ImproperListsAreNotPrimed) {
+TEST_F(UsbTransferTest, ImproperListsAreNotPrimed) {
   const auto fails = [this] {
     put(usb::kEndptPrime, mask(5));
     run(timing.usb_prime_cycles);
@@ -477,7 +477,7 @@ TEST_F(UsbTransfer, ImproperListsAreNotPrimed) {
 }
 
 // 42.5.5.2, status bit 5, data buffer error.
-TEST_F(UsbTransfer, BufferWithoutMemoryIsABufferError) {
+TEST_F(UsbTransferTest, BufferWithoutMemoryIsABufferError) {
   configure_bulk();
   td(0, 512, 0x70000000);
   queue(5, 0);
@@ -491,7 +491,7 @@ TEST_F(UsbTransfer, BufferWithoutMemoryIsABufferError) {
 }
 
 // 42.5.5.1: a prime executes the overlay if it is active.
-TEST_F(UsbTransfer, ActiveOverlayIsExecuted) {
+TEST_F(UsbTransferTest, ActiveOverlayIsExecuted) {
   configure_bulk();
   td(0, 300);
   queue(5, 0);
@@ -503,7 +503,7 @@ TEST_F(UsbTransfer, ActiveOverlayIsExecuted) {
 }
 
 // A list that points to itself ends at the descriptor that it has retired.
-TEST_F(UsbTransfer, ListThatLoopsEnds) {
+TEST_F(UsbTransferTest, ListThatLoopsEnds) {
   configure_bulk();
   td(0, 512, kData, td_at(1), 0);
   td(1, 512, kData, td_at(0), 0);
@@ -513,7 +513,7 @@ TEST_F(UsbTransfer, ListThatLoopsEnds) {
   EXPECT_EQ(host.queue.size(), 0u);
 }
 
-TEST_F(UsbTransfer, SnapshotGoesOnInTheMiddle) {
+TEST_F(UsbTransferTest, SnapshotGoesOnInTheMiddle) {
   configure_bulk();
   td(0, 1024, kData, td_at(1));
   td(1, 512);

@@ -11,11 +11,12 @@
 
 #include "core/bytes.h"
 #include "usb/usb_descriptor_walk.h"
+#include "usb/usb_setup_codes.h"
 
 namespace millrace::board {
 namespace {
 
-constexpr uint8_t kGetDescriptor = 6, kSetAddress = 5, kSetConfiguration = 9;
+constexpr uint8_t kSetAddress = 5, kSetConfiguration = 9;
 constexpr uint64_t kTimeoutNs = 5'000'000'000;  // 9.2.6.1
 constexpr uint64_t kSettleNs = 10'000'000;      // Linux; 9.2.6.3 wants 2 ms
 constexpr unsigned kAttempts = 3;

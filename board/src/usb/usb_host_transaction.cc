@@ -10,7 +10,7 @@
 namespace millrace::board {
 namespace {
 
-constexpr unsigned kAttempts = 3;  // without an answer, 8.5: "error count"
+constexpr unsigned kErrorCount = 3;  // without an answer, 8.5: "error count"
 // A host waits 736 to 816 bit times at high speed, 16 to 18 at full speed (7.1.19.2); in ticks.
 constexpr uint64_t kHighTimeout = 816 / 8, kFullTimeout = uint64_t{18} * 5;
 // A token (SYNC, PID, address and CRC) and the pause before it, as in usb_host_frame.cc.
@@ -252,7 +252,7 @@ void UsbHost::refused(Pipe& pipe, Handshake handshake, Cycles now) {
       return complete(pipe, UrbStatus::stall, bus_due_);
     default:  // an answer that makes no sense here is as good as none
       ++counts_.timeouts;
-      if (++pipe.errors >= kAttempts) complete(pipe, UrbStatus::no_answer, bus_due_);
+      if (++pipe.errors >= kErrorCount) complete(pipe, UrbStatus::no_answer, bus_due_);
   }
 }
 

@@ -20,10 +20,10 @@ constexpr uint16_t kVersion = 0x0111;
 constexpr uint16_t kReqDevlist = 0x8005, kRepDevlist = 0x0005;
 constexpr uint16_t kReqImport = 0x8003, kRepImport = 0x0003;
 constexpr uint32_t kCmdSubmit = 1, kCmdUnlink = 2, kRetSubmit = 3, kRetUnlink = 4;
-constexpr size_t kOperationBytes = 8, kBusIdBytes = 32, kHeaderBytes = 48;
+constexpr size_t kOperationBytes = 8, kBusIdBytes = 32, kUsbipHeaderBytes = 48;
 constexpr std::string_view kBusId = "1-1";
 constexpr std::string_view kPath = "/sys/devices/platform/millrace/usb1/1-1";
-constexpr uint32_t kBus = 1;
+constexpr uint32_t kExportedBus = 1;
 constexpr uint32_t kNotIsochronous = 0xFFFFFFFF;
 constexpr uint32_t kShortNotOk = 0x01, kZeroPacket = 0x40;  // transfer_flags
 
@@ -32,7 +32,7 @@ constexpr int32_t kEnoent = -2, kEnomem = -12, kEnodev = -19, kEinval = -22, kEp
                   kEproto = -71, kEoverflow = -75, kEmsgsize = -90, kEconnreset = -104,
                   kEshutdown = -108, kEremoteio = -121;
 
-int32_t errno_of(UrbStatus status) {
+int32_t usbip_errno(UrbStatus status) {
   switch (status) {
     case UrbStatus::short_transfer:
       return kEremoteio;
@@ -53,7 +53,7 @@ int32_t errno_of(UrbStatus status) {
   }
 }
 
-void put(std::vector<uint8_t>* out, uint32_t value, unsigned size) {
+void put_big_endian(std::vector<uint8_t>* out, uint32_t value, unsigned size) {
   for (unsigned i = size; i-- > 0;) out->push_back(static_cast<uint8_t>(value >> 8 * i));
 }
 
@@ -106,7 +106,7 @@ bool UsbIpServer::import_without_request() {
   if (!enumerator_.is_ready() || is_imported_ || !problem_.empty()) return false;
   is_imported_ = true;
   ++counts_.imports;
-  expect(State::header, kHeaderBytes);
+  expect(State::header, kUsbipHeaderBytes);
   return true;
 }
 
@@ -165,30 +165,30 @@ void UsbIpServer::header_complete() {
 }
 
 void UsbIpServer::put_operation(uint16_t code, uint32_t status) {
-  put(&output_, kVersion, 2);
-  put(&output_, code, 2);
-  put(&output_, status, 4);
+  put_big_endian(&output_, kVersion, 2);
+  put_big_endian(&output_, code, 2);
+  put_big_endian(&output_, status, 4);
 }
 
 void UsbIpServer::put_device() {
   const UsbDeviceInfo& info = enumerator_.device();
   put_text(&output_, kPath, 256);
   put_text(&output_, kBusId, kBusIdBytes);
-  put(&output_, kBus, 4);
-  put(&output_, info.address, 4);
-  put(&output_, info.speed == UsbSpeed::high ? 3 : 2, 4);
-  put(&output_, info.device.vendor, 2);
-  put(&output_, info.device.product, 2);
-  put(&output_, info.device.version, 2);
-  put(&output_, info.device.device_class, 1);
-  put(&output_, info.device.subclass, 1);
-  put(&output_, info.device.protocol, 1);
-  put(&output_, info.configuration.value, 1);
-  put(&output_, info.device.configurations, 1);
+  put_big_endian(&output_, kExportedBus, 4);
+  put_big_endian(&output_, info.address, 4);
+  put_big_endian(&output_, info.speed == UsbSpeed::high ? 3 : 2, 4);
+  put_big_endian(&output_, info.device.vendor, 2);
+  put_big_endian(&output_, info.device.product, 2);
+  put_big_endian(&output_, info.device.version, 2);
+  put_big_endian(&output_, info.device.device_class, 1);
+  put_big_endian(&output_, info.device.subclass, 1);
+  put_big_endian(&output_, info.device.protocol, 1);
+  put_big_endian(&output_, info.configuration.value, 1);
+  put_big_endian(&output_, info.device.configurations, 1);
   const auto& interfaces = info.configuration.interfaces;
   const auto count = std::count_if(interfaces.begin(), interfaces.end(),
                                    [](const auto& i) { return i.alternate == 0; });
-  put(&output_, static_cast<uint32_t>(std::min<std::ptrdiff_t>(count, 255)), 1);
+  put_big_endian(&output_, static_cast<uint32_t>(std::min<std::ptrdiff_t>(count, 255)), 1);
 }
 
 void UsbIpServer::operation() {
@@ -204,16 +204,16 @@ void UsbIpServer::operation() {
   }
   put_operation(kRepDevlist, 0);
   const bool is_ready = enumerator_.is_ready();
-  put(&output_, is_ready ? 1 : 0, 4);
+  put_big_endian(&output_, is_ready ? 1 : 0, 4);
   if (is_ready) {
     put_device();
     size_t count = 0;
     for (const UsbInterfaceInfo& interface : enumerator_.device().configuration.interfaces) {
       if (interface.alternate != 0 || ++count > 255) continue;
-      put(&output_, interface.interface_class, 1);
-      put(&output_, interface.subclass, 1);
-      put(&output_, interface.protocol, 1);
-      put(&output_, 0, 1);
+      put_big_endian(&output_, interface.interface_class, 1);
+      put_big_endian(&output_, interface.subclass, 1);
+      put_big_endian(&output_, interface.protocol, 1);
+      put_big_endian(&output_, 0, 1);
     }
   }
   expect(State::operation, kOperationBytes);
@@ -231,11 +231,11 @@ void UsbIpServer::import() {
   put_device();
   is_imported_ = true;
   ++counts_.imports;
-  expect(State::header, kHeaderBytes);
+  expect(State::header, kUsbipHeaderBytes);
 }
 
 void UsbIpServer::command() {
-  expect(State::header, kHeaderBytes);
+  expect(State::header, kUsbipHeaderBytes);
   switch (word(0)) {
     case kCmdSubmit:
       return submit();
@@ -275,7 +275,7 @@ void UsbIpServer::submit() {
   const uint32_t payload = in ? 0 : length;
   int32_t refused = 0;
   if (!enumerator_.is_ready()) refused = kEshutdown;
-  if (word(8) != (kBus << 16 | enumerator_.device().address)) refused = kEnodev;
+  if (word(8) != (kExportedBus << 16 | enumerator_.device().address)) refused = kEnodev;
   if (length > kMaxTransfer) refused = kEmsgsize;
   const bool is_control = endpoint == 0;
   const uint32_t w_length = header_[46] + 256u * header_[47];
@@ -312,7 +312,7 @@ void UsbIpServer::submit() {
 
 void UsbIpServer::payload_complete() {
   Slot* const slot = std::exchange(receiving_, nullptr);
-  expect(State::header, kHeaderBytes);
+  expect(State::header, kUsbipHeaderBytes);
   if (slot != nullptr) start(*slot);
 }
 
@@ -354,7 +354,7 @@ void UsbIpServer::finish(Slot& slot) {
     reply_unlink(*slot.unlink_sequence, kEconnreset);
   } else {
     const std::span<const uint8_t> data(slot.bytes);
-    reply_submit(slot.sequence, errno_of(urb.status),
+    reply_submit(slot.sequence, usbip_errno(urb.status),
                  in ? data.first(urb.actual) : std::span<const uint8_t>(), urb.actual);
     if (slot.unlink_sequence) reply_unlink(*slot.unlink_sequence, 0);
   }
@@ -401,25 +401,25 @@ void UsbIpServer::reopen(uint8_t interface, uint8_t alternate) {
 
 void UsbIpServer::reply_submit(uint32_t sequence, int32_t status, std::span<const uint8_t> data,
                                uint32_t actual) {
-  put(&output_, kRetSubmit, 4);
-  put(&output_, sequence, 4);
-  for (int i = 0; i < 3; ++i) put(&output_, 0, 4);  // devid, direction, endpoint
-  put(&output_, static_cast<uint32_t>(status), 4);
-  put(&output_, actual, 4);
-  put(&output_, 0, 4);                 // start frame
-  put(&output_, not_isochronous_, 4);  // packets
-  put(&output_, 0, 4);                 // errors
-  put(&output_, 0, 4);
-  put(&output_, 0, 4);
+  put_big_endian(&output_, kRetSubmit, 4);
+  put_big_endian(&output_, sequence, 4);
+  for (int i = 0; i < 3; ++i) put_big_endian(&output_, 0, 4);  // devid, direction, endpoint
+  put_big_endian(&output_, static_cast<uint32_t>(status), 4);
+  put_big_endian(&output_, actual, 4);
+  put_big_endian(&output_, 0, 4);                 // start frame
+  put_big_endian(&output_, not_isochronous_, 4);  // packets
+  put_big_endian(&output_, 0, 4);                 // errors
+  put_big_endian(&output_, 0, 4);
+  put_big_endian(&output_, 0, 4);
   output_.insert(output_.end(), data.begin(), data.end());
 }
 
 void UsbIpServer::reply_unlink(uint32_t sequence, int32_t status) {
-  put(&output_, kRetUnlink, 4);
-  put(&output_, sequence, 4);
-  for (int i = 0; i < 3; ++i) put(&output_, 0, 4);
-  put(&output_, static_cast<uint32_t>(status), 4);
-  for (int i = 0; i < 6; ++i) put(&output_, 0, 4);
+  put_big_endian(&output_, kRetUnlink, 4);
+  put_big_endian(&output_, sequence, 4);
+  for (int i = 0; i < 3; ++i) put_big_endian(&output_, 0, 4);
+  put_big_endian(&output_, static_cast<uint32_t>(status), 4);
+  for (int i = 0; i < 6; ++i) put_big_endian(&output_, 0, 4);
 }
 
 }  // namespace millrace::board

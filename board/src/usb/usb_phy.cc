@@ -5,7 +5,7 @@ namespace millrace::board {
 namespace {
 
 // USBPHY.
-constexpr uint32_t kPwd = 0x00, kTx = 0x10, kRx = 0x20, kCtrl = 0x30;
+constexpr uint32_t kPwd = 0x00, kTx = 0x10, kRx = 0x20, kPhyCtrl = 0x30;
 constexpr uint32_t kSftrst = 1u << 31, kClkgate = 1u << 30;
 constexpr uint32_t kEnautoclrPhyPwd = 1u << 20, kEnautoclrClkgate = 1u << 19;
 constexpr RegisterKind kAliased = RegisterKind::set_clr_tog;
@@ -15,7 +15,7 @@ constexpr RegisterSpec kPhyTable[] = {
     {kPwd, "PWD", 0x001E1C00, 0x001E1C00, kAliased},
     {kTx, "TX", 0x10060607, 0x1C0F0F0F, kAliased},
     {kRx, "RX", 0x00000000, 0x00400077, kAliased},
-    {kCtrl, "CTRL", 0xC0200000, 0xD1FFFFFF, kAliased},
+    {kPhyCtrl, "CTRL", 0xC0200000, 0xD1FFFFFF, kAliased},
     {0x40, "STATUS", 0x00000000, 0},
     {0x50, "DEBUG", 0x7F180000, 0x7F1F1F3F, kAliased},
     {0x60, "DEBUG0_STATUS", 0x00000000, 0},
@@ -38,16 +38,16 @@ constexpr RegisterSpec kNcTable[] = {
 UsbPhy::UsbPhy(DeviceHost& host, unsigned number)
     : number_(number), registers_(kPhyTable, 4, *this, host) {}
 
-bool UsbPhy::out_of_reset() const { return (registers_[kCtrl] & kSftrst) == 0; }
+bool UsbPhy::out_of_reset() const { return (registers_[kPhyCtrl] & kSftrst) == 0; }
 
 bool UsbPhy::active() const {
-  return (registers_[kCtrl] & (kSftrst | kClkgate)) == 0 && registers_[kPwd] == 0;
+  return (registers_[kPhyCtrl] & (kSftrst | kClkgate)) == 0 && registers_[kPwd] == 0;
 }
 
 void UsbPhy::wake() {
-  const uint32_t control = registers_[kCtrl];
+  const uint32_t control = registers_[kPhyCtrl];
   if ((control & kEnautoclrPhyPwd) != 0) registers_[kPwd] = 0;
-  if ((control & kEnautoclrClkgate) != 0) registers_[kCtrl] &= ~kClkgate;
+  if ((control & kEnautoclrClkgate) != 0) registers_[kPhyCtrl] &= ~kClkgate;
 }
 
 uint32_t UsbPhy::read(uint32_t offset, unsigned size, Cycles) {
@@ -56,10 +56,10 @@ uint32_t UsbPhy::read(uint32_t offset, unsigned size, Cycles) {
 
 void UsbPhy::write(uint32_t offset, unsigned size, uint32_t value, Cycles now) {
   const RegisterChange change = registers_.write(offset, size, value);
-  if (change.offset == kCtrl && (change.after & ~change.before & kSftrst) != 0) {
+  if (change.offset == kPhyCtrl && (change.after & ~change.before & kSftrst) != 0) {
     // 43.4: a soft reset puts PWD, TX, RX and CTRL back.
     for (const RegisterSpec& spec : kPhyTable) {
-      if (spec.offset <= kCtrl) registers_[spec.offset] = spec.reset;
+      if (spec.offset <= kPhyCtrl) registers_[spec.offset] = spec.reset;
     }
   }
   if (listener_) listener_(now);

@@ -21,7 +21,7 @@ constexpr uint32_t kMaxNs = 1'000'000'000;
 constexpr uint32_t kMaxUs = 1'000'000'000;
 constexpr uint32_t kMaxMilli = 13000;
 
-constexpr Parameter kParameters[] = {
+constexpr Parameter kProfileParameters[] = {
     {"gap_after_short_ns", 0, kMaxNs, &UsbHostProfile::gap_after_short_ns},
     {"gap_after_nak_ns", 0, kMaxNs, &UsbHostProfile::gap_after_nak_ns},
     {"completion_latency_ns", 0, kMaxNs, &UsbHostProfile::completion_latency_ns},
@@ -132,7 +132,7 @@ bool parse_stalls(std::string_view text, std::vector<UsbHostProfile::Stall>* sta
   return true;
 }
 
-std::string apply_line(std::string_view line, UsbHostProfile* profile) {
+std::string apply_profile_line(std::string_view line, UsbHostProfile* profile) {
   const size_t equals = line.find('=');
   if (equals == std::string_view::npos) {
     return fmt::format("\"{}\" is not of the form name = value", printable(line));
@@ -155,7 +155,7 @@ std::string apply_line(std::string_view line, UsbHostProfile* profile) {
     return fmt::format("reader_stall_us is \"{}\", not a list of START,LENGTH in order",
                        printable(text));
   }
-  for (const Parameter& parameter : kParameters) {
+  for (const Parameter& parameter : kProfileParameters) {
     if (name != parameter.name) continue;
     uint32_t value = 0;
     if (!parse_number(text, &value)) {
@@ -177,7 +177,7 @@ std::string apply_usb_profile(std::string_view text, UsbHostProfile* profile,
                               std::string_view name) {
   UsbHostProfile changed = *profile;
   std::string error = apply_profile_lines(
-      name, text, [&changed](std::string_view line) { return apply_line(line, &changed); });
+      name, text, [&changed](std::string_view line) { return apply_profile_line(line, &changed); });
   if (!error.empty()) return error;
   *profile = std::move(changed);
   return {};

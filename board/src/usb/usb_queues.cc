@@ -22,6 +22,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "core/bytes.h"
 #include "usb/usb_endpoints.h"
 #include "usb/usb_otg_registers.h"
 
@@ -29,15 +30,7 @@ namespace millrace::board {
 
 namespace {
 
-uint32_t load_le32(const uint8_t* p) {
-  return uint32_t{p[0]} | uint32_t{p[1]} << 8 | uint32_t{p[2]} << 16 | uint32_t{p[3]} << 24;
-}
-
-void store_le32(uint8_t* p, uint32_t value) {
-  for (unsigned i = 0; i < 4; ++i) p[i] = static_cast<uint8_t>(value >> (8 * i));
-}
-
-constexpr uint32_t kPage = 4096;
+constexpr uint32_t kBufferPage = 4096;
 
 }  // namespace
 
@@ -213,12 +206,12 @@ void UsbEndpoints::take(unsigned index, std::span<const uint32_t, 7> words, Cycl
 // 42.5.5.2: the low 12 bits of the first pointer are the offset; the others are page addresses
 // whose low bits do not count.
 bool UsbEndpoints::move_data(const Queue& queue, uint8_t* in, const uint8_t* out, uint32_t size) {
-  uint32_t position = queue.pages[0] % kPage + queue.offset;
+  uint32_t position = queue.pages[0] % kBufferPage + queue.offset;
   for (uint32_t done = 0; done < size;) {
-    const uint32_t page = position / kPage;
+    const uint32_t page = position / kBufferPage;
     if (page >= queue.pages.size()) return false;
-    const uint32_t address = queue.pages[page] / kPage * kPage + position % kPage;
-    const uint32_t part = std::min(size - done, kPage - position % kPage);
+    const uint32_t address = queue.pages[page] / kBufferPage * kBufferPage + position % kBufferPage;
+    const uint32_t part = std::min(size - done, kBufferPage - position % kBufferPage);
     const bool there = out == nullptr ? host_.dma_read(address, in + done, part)
                                       : host_.dma_write(address, out + done, part);
     if (!there) return false;

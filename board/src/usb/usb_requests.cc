@@ -9,7 +9,7 @@
 namespace millrace::board {
 namespace {
 
-constexpr uint64_t kTimeoutNs = 5'000'000'000;
+constexpr uint64_t kRequestTimeoutNs = 5'000'000'000;
 
 }  // namespace
 
@@ -67,7 +67,7 @@ void UsbRequests::next() {
   urb_.setup = current_.setup;
   urb_.buffer = current_.bytes;
   host_.submit(urb_);
-  host_.start_timer(timeout_, kTimeoutNs);
+  host_.start_timer(timeout_, kRequestTimeoutNs);
 }
 
 void UsbRequests::urb_done(void* context, Urb& urb) {

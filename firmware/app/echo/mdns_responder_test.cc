@@ -31,12 +31,12 @@ const Bytes kPointerRecord = record(kReverse, kPtr, kName);
 // RFC 4034, 4.1.2: window 0, one byte, type 1 is its bit 40h.
 const Bytes kNoOtherTypes = record(kName, kNsec, kName + Bytes{0, 1, 0x40});
 
-struct Answer {
+struct MdnsAnswer {
   Bytes bytes;
   bool unicast = false;
 };
-Answer ask(const Bytes& message, uint16_t port = kMdnsPort) {
-  Answer a;
+MdnsAnswer mdns_ask(const Bytes& message, uint16_t port = kMdnsPort) {
+  MdnsAnswer a;
   a.bytes.resize(kMdnsMaxBytes);
   const Bytes exact(message);
   const MdnsReply reply =
@@ -47,42 +47,42 @@ Answer ask(const Bytes& message, uint16_t port = kMdnsPort) {
 }
 
 TEST(MdnsResponder, AddressOfTheName) {
-  const Answer a = ask(query(question(kName, kA), 1));
+  const MdnsAnswer a = mdns_ask(query(question(kName, kA), 1));
   EXPECT_EQ(a.bytes, response(kAddressRecord, 1));
   EXPECT_FALSE(a.unicast);
 }
 
 TEST(MdnsResponder, NameOfTheAddress) {
-  EXPECT_EQ(ask(query(question(kReverse, kPtr), 1)).bytes, response(kPointerRecord, 1));
+  EXPECT_EQ(mdns_ask(query(question(kReverse, kPtr), 1)).bytes, response(kPointerRecord, 1));
 }
 
 TEST(MdnsResponder, LettersOfBothCasesAreTheSame) {
   Bytes name = kName;
   name[1] = 'M';
   name[10] = 'L';
-  EXPECT_EQ(ask(query(question(name, kA), 1)).bytes, response(kAddressRecord, 1));
+  EXPECT_EQ(mdns_ask(query(question(name, kA), 1)).bytes, response(kAddressRecord, 1));
 }
 
 TEST(MdnsResponder, IPv6IsDeniedAtOnce) {
-  EXPECT_EQ(ask(query(question(kName, kA) + question(kName, kAaaa), 2)).bytes,
+  EXPECT_EQ(mdns_ask(query(question(kName, kA) + question(kName, kAaaa), 2)).bytes,
             response(kAddressRecord + kNoOtherTypes, 2));
 }
 
 TEST(MdnsResponder, AnyTypeAndAllQuestionsInOneAnswer) {
-  EXPECT_EQ(ask(query(question(kName, kAny) + question(kReverse, kAny, kAny), 2)).bytes,
+  EXPECT_EQ(mdns_ask(query(question(kName, kAny) + question(kReverse, kAny, kAny), 2)).bytes,
             response(kAddressRecord + kPointerRecord, 2));
 }
 
 TEST(MdnsResponder, UnicastIfAskedFor) {
-  const Answer a = ask(query(question(kName, kA, kUnicastIn), 1));
+  const MdnsAnswer a = mdns_ask(query(question(kName, kA, kUnicastIn), 1));
   EXPECT_EQ(a.bytes, response(kAddressRecord, 1));
   EXPECT_TRUE(a.unicast);
-  EXPECT_FALSE(ask(query(question(kName, kA, kUnicastIn) + question(kName, kA), 2)).unicast);
+  EXPECT_FALSE(mdns_ask(query(question(kName, kA, kUnicastIn) + question(kName, kA), 2)).unicast);
 }
 
 // RFC 6762, 6.7: its id and question come back, the time to live is short, no flush bit.
 TEST(MdnsResponder, PlainResolversGetAPlainAnswer) {
-  const Answer a = ask(query(question(kName, kA), 1, 0x1234), 40000);
+  const MdnsAnswer a = mdns_ask(query(question(kName, kA), 1, 0x1234), 40000);
   const Bytes want = be16(0x1234) + be16(0x8400) + be16(1) + be16(1) + Bytes(4) +
                      question(kName, kA) + kName + be16(kA) + be16(kIn) + be32(10) + be16(4) +
                      Bytes{192, 168, 7, 1};
@@ -94,30 +94,32 @@ TEST(MdnsResponder, CompressedNamesAreRead) {
   // The first question is x.local; the second is "millrace" and a pointer to its "local" at 14.
   const Bytes first = Bytes{1, 'x', 5} + text("local") + Bytes{0};
   const Bytes second = Bytes{8} + text("millrace") + Bytes{0xc0, 14};
-  EXPECT_EQ(ask(query(question(first, kA) + question(second, kA), 2)).bytes,
+  EXPECT_EQ(mdns_ask(query(question(first, kA) + question(second, kA), 2)).bytes,
             response(kAddressRecord, 1));
 }
 
 TEST(MdnsResponder, PointersThatDoNotGoBackEndTheQuery) {
-  EXPECT_TRUE(ask(query(question({0xc0, 12}, kA), 1)).bytes.empty()) << "to itself";
-  EXPECT_TRUE(ask(query(question({0xc0, 20}, kA), 1)).bytes.empty()) << "forward";
-  EXPECT_TRUE(ask(query(question({1, 'x', 0xc0, 12}, kA), 1)).bytes.empty()) << "a loop";
+  EXPECT_TRUE(mdns_ask(query(question({0xc0, 12}, kA), 1)).bytes.empty()) << "to itself";
+  EXPECT_TRUE(mdns_ask(query(question({0xc0, 20}, kA), 1)).bytes.empty()) << "forward";
+  EXPECT_TRUE(mdns_ask(query(question({1, 'x', 0xc0, 12}, kA), 1)).bytes.empty()) << "a loop";
 }
 
 TEST(MdnsResponder, OtherNamesResponsesAndClassesAreNotAnswered) {
   EXPECT_TRUE(
-      ask(query(question(Bytes{8} + text("millracf") + Bytes{5} + text("local") + Bytes{0}, kA), 1))
+      mdns_ask(
+          query(question(Bytes{8} + text("millracf") + Bytes{5} + text("local") + Bytes{0}, kA), 1))
           .bytes.empty());
-  EXPECT_TRUE(ask(query(question(Bytes{8} + text("millrace") + Bytes{0}, kA), 1)).bytes.empty());
-  EXPECT_TRUE(ask(query(question(kName, kA, 3), 1)).bytes.empty());
-  EXPECT_TRUE(ask(response(kAddressRecord, 1)).bytes.empty());
+  EXPECT_TRUE(
+      mdns_ask(query(question(Bytes{8} + text("millrace") + Bytes{0}, kA), 1)).bytes.empty());
+  EXPECT_TRUE(mdns_ask(query(question(kName, kA, 3), 1)).bytes.empty());
+  EXPECT_TRUE(mdns_ask(response(kAddressRecord, 1)).bytes.empty());
 }
 
 TEST(MdnsResponder, EveryTruncationIsSafe) {
   const Bytes whole = query(question(kName, kA) + question(kReverse, kPtr), 2);
   const size_t first_ends = 12 + kName.size() + 4;
   for (size_t size = 0; size < whole.size(); ++size) {
-    const Answer a = ask(Bytes(whole.begin(), whole.begin() + static_cast<long>(size)));
+    const MdnsAnswer a = mdns_ask(Bytes(whole.begin(), whole.begin() + static_cast<long>(size)));
     EXPECT_EQ(a.bytes, size < first_ends ? Bytes() : response(kAddressRecord, 1)) << size;
   }
 }

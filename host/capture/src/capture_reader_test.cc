@@ -12,8 +12,8 @@
 namespace millrace::capture {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 struct Read {
   std::vector<CaptureRecord> records;  // without their data
@@ -43,7 +43,7 @@ std::string refusal(const Bytes& file) {
 
 const Bytes kHello = {'h', 'e', 'l', 'l', 'o'};
 
-class BothOrders : public testing::TestWithParam<bool> {};
+class BothOrders : public ::testing::TestWithParam<bool> {};
 INSTANTIATE_TEST_SUITE_P(Orders, BothOrders, testing::Bool());
 
 TEST_P(BothOrders, PcapGivesTimesAndLengths) {

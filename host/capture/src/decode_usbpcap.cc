@@ -9,7 +9,7 @@
 namespace millrace::capture {
 namespace {
 
-constexpr size_t kHeaderBytes = 27;
+constexpr size_t kUsbpcapHeaderBytes = 27;
 constexpr uint8_t kSetup = 0, kData = 1, kStatus = 2;
 
 // USBD_STATUS of Windows as the errno that Linux has for the same end.
@@ -39,10 +39,10 @@ int32_t errno_of(uint32_t status) {
 }  // namespace
 
 DecodeStatus decode_usbpcap(const CaptureRecord& record, UrbEvent* event) {
-  if (record.size < kHeaderBytes) return DecodeStatus::too_short;
+  if (record.size < kUsbpcapHeaderBytes) return DecodeStatus::too_short;
   const uint8_t* p = record.data;
   const size_t header = kLittle.u16(p);
-  if (header < kHeaderBytes || header > record.size) return DecodeStatus::too_short;
+  if (header < kUsbpcapHeaderBytes || header > record.size) return DecodeStatus::too_short;
   const uint8_t transfer = p[22];
   if (transfer > 3) return DecodeStatus::not_an_urb;  // 0xfe: IRP information, 0xff: unknown
   if ((p[21] & 0x70) != 0) return DecodeStatus::bad_value;
@@ -62,7 +62,7 @@ DecodeStatus decode_usbpcap(const CaptureRecord& record, UrbEvent* event) {
   event->may_lack_half = true;
   event->time_ns = record.time_ns;
   if (event->transfer == TransferType::control) {
-    if (header < kHeaderBytes + 1) return DecodeStatus::bad_value;
+    if (header < kUsbpcapHeaderBytes + 1) return DecodeStatus::bad_value;
     const uint8_t stage = p[27];
     if (stage == kSetup) {
       if (event->size < 8) return DecodeStatus::too_short;

@@ -8,11 +8,11 @@ namespace millrace::capture {
 
 void InputWindow::fill(size_t size) {
   if (at_end_) return;
-  std::memmove(buffer_.data(), buffer_.data() + begin_, end_ - begin_);
+  std::memmove(buffer_.get(), buffer_.get() + begin_, end_ - begin_);
   end_ -= begin_;
   begin_ = 0;
   while (end_ < size) {
-    host::Result<size_t> got = source_->read(buffer_.data() + end_, buffer_.size() - end_);
+    host::Result<size_t> got = source_->read(buffer_.get() + end_, kBytes - end_);
     if (!got) error_ = got.error();
     if (!got || *got == 0) {
       at_end_ = true;

@@ -4,8 +4,8 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
-#include <vector>
 
 #include "millrace/capture/byte_source.h"
 
@@ -15,7 +15,8 @@ class InputWindow {
  public:
   static constexpr size_t kBytes = size_t{1} << 20;
 
-  explicit InputWindow(ByteSource* source) : source_(source), buffer_(kBytes) {}
+  explicit InputWindow(ByteSource* source)
+      : source_(source), buffer_(std::make_unique_for_overwrite<uint8_t[]>(kBytes)) {}
 
   // Bytes at data() afterwards, fewer than `size` only where the input ends or fails.
   // REQUIRES: size <= kBytes.
@@ -23,7 +24,7 @@ class InputWindow {
     if (end_ - begin_ < size) fill(size);
     return end_ - begin_;
   }
-  const uint8_t* data() const { return buffer_.data() + begin_; }
+  const uint8_t* data() const { return buffer_.get() + begin_; }
   // REQUIRES: size <= what ensure() returned.
   void consume(size_t size) { begin_ += size; }
   // Goes over bytes of which there may be more than the window holds; returns how many there were.
@@ -37,7 +38,7 @@ class InputWindow {
   void fill(size_t size);
 
   ByteSource* source_;
-  std::vector<uint8_t> buffer_;
+  std::unique_ptr<uint8_t[]> buffer_;
   size_t begin_ = 0, end_ = 0;
   uint64_t read_ = 0;
   bool at_end_ = false;

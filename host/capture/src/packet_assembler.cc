@@ -11,7 +11,8 @@
 namespace millrace::capture {
 namespace {
 
-constexpr uint8_t kOut = 0xe1, kIn = 0x69, kSof = 0xa5, kSetup = 0x2d, kPing = 0xb4, kSplit = 0x78;
+constexpr uint8_t kOutPid = 0xe1, kInPid = 0x69, kSof = 0xa5, kSetupPid = 0x2d, kPing = 0xb4,
+                  kSplit = 0x78;
 constexpr uint8_t kData0 = 0xc3, kData1 = 0x4b, kData2 = 0x87, kMdata = 0x0f;
 constexpr uint8_t kAck = 0xd2, kNak = 0x5a, kStall = 0x1e, kNyet = 0x96, kPre = 0x3c;
 constexpr int32_t kPipeError = -32;  // EPIPE, as URBs have it
@@ -33,9 +34,9 @@ void PacketAssembler::take(const CaptureRecord& record) {
     return;
   }
   switch (pid) {
-    case kOut:
-    case kIn:
-    case kSetup:
+    case kOutPid:
+    case kInPid:
+    case kSetupPid:
     case kPing:
     case kSof:
       return token(record, pid);
@@ -116,7 +117,8 @@ void PacketAssembler::handshake(int64_t time_ns, uint8_t pid) {
   }
   ++totals_.transactions;
   const DeviceKey device = device_key(0, token_.address);
-  const uint8_t endpoint = static_cast<uint8_t>(token_.endpoint | (token_.pid == kIn ? 0x80 : 0));
+  const uint8_t endpoint =
+      static_cast<uint8_t>(token_.endpoint | (token_.pid == kInPid ? 0x80 : 0));
   if (token_.pid == kPing) ++totals_.pings;
   if (pid == kNyet) ++totals_.nyets;
   if (pid == kNak) {
@@ -168,7 +170,8 @@ uint64_t PacketAssembler::microframe(int64_t time_ns) const {
 void PacketAssembler::accept(int64_t time_ns) {
   const DeviceKey device = device_key(0, token_.address);
   const bool is_control = token_.endpoint == 0;
-  const uint8_t endpoint = static_cast<uint8_t>(token_.endpoint | (token_.pid == kIn ? 0x80 : 0));
+  const uint8_t endpoint =
+      static_cast<uint8_t>(token_.endpoint | (token_.pid == kInPid ? 0x80 : 0));
   Pipe* pipe = pipe_of(device, is_control ? 0 : endpoint);
   if (pipe == nullptr) return;
   sink_->data_packet(device, endpoint, packet_ns_, microframe(packet_ns_),
@@ -191,7 +194,7 @@ void PacketAssembler::accept(int64_t time_ns) {
 
 // Setup, data in either direction, and an empty packet against that direction as the status.
 void PacketAssembler::control(Pipe& pipe, DeviceKey device, int64_t time_ns) {
-  if (token_.pid == kSetup) {
+  if (token_.pid == kSetupPid) {
     pipe.data.clear();
     pipe.has_setup = packet_.size() == 8;
     if (pipe.has_setup) std::copy(packet_.begin(), packet_.end(), pipe.setup.begin());
@@ -203,7 +206,7 @@ void PacketAssembler::control(Pipe& pipe, DeviceKey device, int64_t time_ns) {
   const bool data_is_in = (pipe.setup[0] & 0x80) != 0 && kLittle.u16(&pipe.setup[6]) != 0;
   ++pipe.packets;
   pipe.end_ns = time_ns;
-  if ((token_.pid == kIn) == data_is_in) {
+  if ((token_.pid == kInPid) == data_is_in) {
     if (pipe.data.size() + packet_.size() <= kMaxTransfer) {
       pipe.data.insert(pipe.data.end(), packet_.begin(), packet_.end());
     }

@@ -32,7 +32,7 @@ class Sink final : public PacketSink {
   int naks = 0;
 };
 
-class PacketAssemblerTest : public testing::Test {
+class PacketAssemblerTest : public ::testing::Test {
  protected:
   void packet(const Bytes& bytes) {
     CaptureRecord record;

@@ -9,12 +9,13 @@
 namespace millrace::capture {
 
 RequestTable::RequestTable(int64_t timeout_ns)
-    : timeout_ns_(timeout_ns), ring_(kCapacity), buckets_(kBuckets), flows_(kFlows) {}
+    : timeout_ns_(timeout_ns), buckets_(kBuckets), flows_(kFlows) {}
 
 void RequestTable::add(const Request& request) {
   expire(request.end_ns);
   if (end_ - begin_ == kCapacity) leave(&unanswered_);
   const uint64_t number = end_++;
+  if (const size_t place = number % kCapacity; place >= ring_.size()) ring_.resize(place + 1);
   Request& slot = at(number);
   slot = request;
   slot.is_open = true;

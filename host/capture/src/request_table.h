@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Requests that wait for a reply with the same content. Fixed memory; every operation is bounded,
-// whatever keys come.
+// Requests that wait for a reply with the same content. Bounded memory (2.5 MB, which a capture of
+// a few requests does not take); every operation is bounded, whatever keys come.
 #pragma once
 
 #include <cstdint>
@@ -63,7 +63,7 @@ class RequestTable {
   Flow& flow_of(uint64_t flow) { return flows_[(flow >> 20) % kFlows]; }
 
   int64_t timeout_ns_;
-  std::vector<Request> ring_;
+  std::vector<Request> ring_;  // grows to kCapacity
   std::vector<Bucket> buckets_;
   std::vector<Flow> flows_;
   uint64_t begin_ = 1, end_ = 1;  // numbers of the oldest and behind the newest

@@ -60,12 +60,6 @@ std::optional<termios> settings_of(const std::string& path) {
   return settings;
 }
 
-std::string joined(const std::vector<std::string>& parts) {
-  std::string text;
-  for (const std::string& part : parts) text += (text.empty() ? "" : ", ") + part;
-  return text;
-}
-
 Finding absent(const SysTree& tree, const std::string& path) {
   std::vector<std::string> there;
   const Result<std::vector<PortIdentity>> ports = list_ports(tree.real(""));

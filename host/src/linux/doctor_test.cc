@@ -11,11 +11,11 @@
 namespace millrace::host {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::Not;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
 
-class Doctor : public testing::Test {
+class Doctor : public ::testing::Test {
  protected:
   DoctorReport examine_port(const std::string& path = "/dev/ttyACM0") {
     Result<std::vector<DoctorReport>> reports = examine_on(SysTree(tree.root()), live, path);

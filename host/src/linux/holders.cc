@@ -13,7 +13,7 @@ namespace millrace::host {
 namespace {
 
 // Majors 136 to 143: PTY slaves (Documentation/admin-guide/devices.txt).
-bool is_pty(const struct stat& node) {
+bool is_pty_node(const struct stat& node) {
   return major(node.st_rdev) >= 136 && major(node.st_rdev) <= 143;
 }
 
@@ -57,10 +57,11 @@ std::vector<std::string> holders_of(const std::string& path, const std::string& 
         // devpts. stat() of a link in /proc does not open the device.
         struct stat other {};
         holds = ::stat(link.c_str(), &other) == 0 && S_ISCHR(other.st_mode) &&
-                other.st_rdev == port.st_rdev && (!is_pty(port) || other.st_dev == port.st_dev);
+                other.st_rdev == port.st_rdev &&
+                (!is_pty_node(port) || other.st_dev == port.st_dev);
       }
       if (holds) {
-        if (is_pty(port) && is_device_of(tree, pid, minor(port.st_rdev))) break;
+        if (is_pty_node(port) && is_device_of(tree, pid, minor(port.st_rdev))) break;
         const std::string name = tree.line(fmt::format("/proc/{}/comm", pid));
         holders.push_back(name.empty() ? fmt::format("pid {}", pid)
                                        : fmt::format("pid {} ({})", pid, name));

@@ -11,8 +11,8 @@
 namespace millrace::host {
 namespace {
 
-using testing::ElementsAre;
-using testing::IsEmpty;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
 
 std::vector<PortIdentity> ports_of(const TestTree& tree) {
   Result<std::vector<PortIdentity>> ports = list_ports(tree.root());

@@ -36,8 +36,8 @@
 namespace millrace::host {
 namespace {
 
-constexpr int64_t kLookNs = 75'000'000;
-static_assert(kLookNs < ReadGuard::kNearestDeadlineNs);
+constexpr int64_t kGuardLookNs = 75'000'000;
+static_assert(kGuardLookNs < ReadGuard::kNearestDeadlineNs);
 constexpr int64_t kAgainNs = 5'000'000;  // a read that was told to end and goes on
 constexpr int kWakeUp = SIGURG;
 
@@ -95,10 +95,10 @@ ssize_t ReadGuard::read(std::span<uint8_t> into, int64_t deadline_ns) {
 
 void ReadGuard::watch() {
   uint64_t before = 0;
-  int64_t wait_ns = kLookNs;
+  int64_t wait_ns = kGuardLookNs;
   std::unique_lock lock(mutex_);
   while (!over_.wait_for(lock, std::chrono::nanoseconds(wait_ns), [this] { return stopping_; })) {
-    wait_ns = kLookNs;
+    wait_ns = kGuardLookNs;
     const uint64_t read = reads_.load(std::memory_order_acquire);
     const bool is_old = read == std::exchange(before, read);
     if ((read & 1) == 0) continue;
@@ -108,7 +108,7 @@ void ReadGuard::watch() {
       end_read();
       wait_ns = kAgainNs;
     } else {
-      wait_ns = std::min(left, kLookNs);
+      wait_ns = std::min(left, kGuardLookNs);
     }
   }
 }

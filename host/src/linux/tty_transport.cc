@@ -48,11 +48,11 @@
 namespace millrace::host {
 namespace {
 
-constexpr int64_t kMillisecond = 1'000'000;
+constexpr int64_t kMillisecondNs = 1'000'000;
 constexpr int64_t kFirstRetry = 250'000;
-constexpr int64_t kLastRetry = 64 * kMillisecond;
-constexpr int64_t kSettingsPause = 10 * kMillisecond;
-constexpr int64_t kDrainAtClose = 500 * kMillisecond;
+constexpr int64_t kLastRetry = 64 * kMillisecondNs;
+constexpr int64_t kSettingsPause = 10 * kMillisecondNs;
+constexpr int64_t kDrainAtClose = 500 * kMillisecondNs;
 
 bool is_pty(dev_t device) { return major(device) >= 136 && major(device) <= 143; }
 
@@ -237,7 +237,7 @@ class TtyTransport final : public Transport {
         ::tcflush(nonblocking_.get(), TCOFLUSH);
         return;
       }
-      clock().sleep_until(clock().now_ns() + kMillisecond);
+      clock().sleep_until(clock().now_ns() + kMillisecondNs);
     }
   }
 

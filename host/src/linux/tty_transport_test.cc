@@ -23,11 +23,11 @@
 namespace millrace::host {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
-constexpr int64_t kSecond = 1'000'000'000;
+constexpr int64_t kSecondNs = 1'000'000'000;
 // Far enough that a test which meets it has failed, however loaded the machine is.
-int64_t far_away() { return system_clock().now_ns() + 60 * kSecond; }
+int64_t far_away() { return system_clock().now_ns() + 60 * kSecondNs; }
 int64_t in_ms(int64_t ms) { return system_clock().now_ns() + ms * 1'000'000; }
 
 std::unique_ptr<Transport> open_ok(const std::string& path) {

@@ -9,7 +9,7 @@
 namespace millrace::host::testing {
 
 namespace {
-constexpr int64_t kMs = 1'000'000;
+constexpr int64_t kOneMs = 1'000'000;
 constexpr int64_t kNever = INT64_MAX;
 }  // namespace
 
@@ -17,7 +17,7 @@ class FakeDevice {
  public:
   FakeDevice(const FakeDeviceOptions& options, VirtualClock& clock)
       : options_(options), clock_(clock), boot_counter_(options.boot_counter) {
-    if (options.wakes_after_ms > 0) wakes_at_ns_ = clock.now_ns() + options.wakes_after_ms * kMs;
+    if (options.wakes_after_ms > 0) wakes_at_ns_ = clock.now_ns() + options.wakes_after_ms * kOneMs;
     send(options.greeting);
     if (!options.chatter.empty()) next_chatter_ns_ = clock.now_ns();
     if (options.streams_at_open) start(link::Direction::in, 64, 1000000, 99, 0, 1);
@@ -183,7 +183,7 @@ class FakeDevice {
     std::strncpy(started.reason, options_.refuse_reason.c_str(), 31);
     send(link::MessageType::started, started);
     if (started.status != link::StartStatus::started) return;
-    counters_interval_ns_ = run.counters_interval_ms * kMs;
+    counters_interval_ns_ = run.counters_interval_ms * kOneMs;
     start(run.direction, run.frame_size, run.frame_count, run.seed, run.window_frames, run.run_id);
   }
 
@@ -252,7 +252,7 @@ class FakeDevice {
     active_ = false;
     back_at_ns_ = taken_fault_.length == 0
                       ? kNever
-                      : clock_.now_ns() + static_cast<int64_t>(taken_fault_.length) * kMs;
+                      : clock_.now_ns() + static_cast<int64_t>(taken_fault_.length) * kOneMs;
     if (options_.reset_with_unplug) ++boot_counter_;
   }
 
@@ -280,7 +280,7 @@ class FakeDevice {
     }
     while (next_chatter_ns_ <= clock_.now_ns() && present_) {
       send(options_.floods_after_hello ? "flood " : options_.chatter);
-      next_chatter_ns_ += 50 * kMs;
+      next_chatter_ns_ += 50 * kOneMs;
     }
     if (behind_end_at_ns_ <= clock_.now_ns()) {
       send(options_.behind_end);
@@ -292,11 +292,11 @@ class FakeDevice {
     }
     if (active_ && !options_.noise.empty() && sent_ >= options_.noise_from_byte &&
         next_noise_ns_ == kNever) {
-      next_noise_ns_ = clock_.now_ns() + 50 * kMs;
+      next_noise_ns_ = clock_.now_ns() + 50 * kOneMs;
     }
     while (next_noise_ns_ <= clock_.now_ns() && present_) {
       send(options_.noise);
-      next_noise_ns_ += 50 * kMs;
+      next_noise_ns_ += 50 * kOneMs;
     }
     if (window_ > 0 && !may_send()) {
       next_chunk_ns_ = std::max(next_chunk_ns_, clock_.now_ns() + chunk_ns(options_.chunk_bytes));
@@ -333,7 +333,7 @@ class FakeDevice {
         continue;
       }
       if (const DeviceFault* f = take_fault(sent_, DeviceFault::Kind::stall)) {
-        resume_ns_ = clock_.now_ns() + static_cast<int64_t>(f->length) * kMs;
+        resume_ns_ = clock_.now_ns() + static_cast<int64_t>(f->length) * kOneMs;
         return;
       }
       if (take_fault(sent_, DeviceFault::Kind::unplug) != nullptr) return unplug();
@@ -354,7 +354,7 @@ class FakeDevice {
       if (!fault_at(sent_, DeviceFault::Kind::drop)) out_.push_back(byte);
       ++sent_;
       if (sent_ == in_total_ && !options_.behind_end.empty()) {
-        behind_end_at_ns_ = clock_.now_ns() + options_.behind_end_after_ms * kMs;
+        behind_end_at_ns_ = clock_.now_ns() + options_.behind_end_after_ms * kOneMs;
       }
     }
   }

@@ -14,7 +14,7 @@ using host::Result;
 namespace {
 
 constexpr uint32_t kMostTrials = 64;
-constexpr int kMostReads = 1000;  // of replies that are behind the last step
+constexpr int kMostLateReads = 1000;  // of replies that are behind the last step
 // Most servers have no counters. One that has may be full of requests when it is asked again.
 constexpr int64_t kFirstPatienceNs = 600'000'000, kLastPatienceNs = 5'000'000'000;
 constexpr double kNotRecovered = 0.9;  // lost requests in the last tenth of the step
@@ -87,7 +87,7 @@ class Ladder {
         ++counted_.received;
       }
     };
-    for (int i = 0; i < kMostReads && port_->receive(0, take) != 0; ++i) {
+    for (int i = 0; i < kMostLateReads && port_->receive(0, take) != 0; ++i) {
     }
   }
 

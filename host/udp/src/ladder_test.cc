@@ -20,8 +20,8 @@ LadderSettings settings_to(double top, double width = 2500) {
   return s;
 }
 
-LadderResult run(const FakeEcho& fake, const LadderSettings& settings,
-                 std::optional<TransferCounts> transfers = std::nullopt) {
+LadderResult climb(const FakeEcho& fake, const LadderSettings& settings,
+                   std::optional<TransferCounts> transfers = std::nullopt) {
   const PortMaker make = [&]() -> host::Result<std::unique_ptr<DatagramPort>> {
     auto port = std::make_unique<FakeEchoPort>(fake);
     port->transfers_ = transfers;
@@ -61,7 +61,7 @@ TEST(Ladder, AStepThatIsCutShortIsNoLimit) {
 }
 
 TEST(Ladder, FindsPeakAndLosslessRateOfAnHonestDevice) {
-  const LadderResult r = run({}, settings_to(30'000));
+  const LadderResult r = climb({}, settings_to(30'000));
   ASSERT_EQ(r.passes.size(), 3u);
   for (const Pass& pass : r.passes) {
     ASSERT_EQ(pass.steps.size(), 12u);
@@ -80,7 +80,7 @@ TEST(Ladder, FindsPeakAndLosslessRateOfAnHonestDevice) {
 TEST(Ladder, AFilledQueueIsNotLossless) {
   FakeEcho fake;
   fake.queue = 100'000;
-  const LadderResult r = run(fake, settings_to(30'000));
+  const LadderResult r = climb(fake, settings_to(30'000));
   const StepResult& step = r.passes[0].steps[9];  // 25,000/s: 5,000 requests in 200 ms
   EXPECT_EQ(step.lost() + step.late, 0u);
   EXPECT_NEAR(static_cast<double>(step.backlog), 5000 - 200 / 0.05, 3);
@@ -91,7 +91,7 @@ TEST(Ladder, AFilledQueueIsNotLossless) {
 TEST(Ladder, LosslessIsNinetyNinePercentAndNdrIsNothing) {
   FakeEcho fake;
   fake.lose_every = 250;  // 0.4 %
-  const LadderResult r = run(fake, settings_to(10'000));
+  const LadderResult r = climb(fake, settings_to(10'000));
   EXPECT_EQ(r.lossless.rate_per_s, 10'000);
   EXPECT_FALSE(r.ndr.rate_per_s);
   EXPECT_FALSE(r.pdr.rate_per_s);  // 0.1 %
@@ -101,7 +101,7 @@ TEST(Ladder, SearchFindsTheRateWithinItsResolution) {
   LadderSettings s = settings_to(30'000);
   s.search = SearchKind::ndr;
   s.has_aftermath = false;
-  const LadderResult r = run({}, s);
+  const LadderResult r = climb({}, s);
   ASSERT_TRUE(r.search.rate_per_s);
   // 1 % above its 20,000/s its queue of 64 only fills; it would lose from (4,000 + 64) / 0.2 s on.
   EXPECT_NEAR(*r.search.rate_per_s, 20'200, 60);
@@ -115,7 +115,7 @@ TEST(Ladder, SearchWithALossAllowed) {
   s.search = SearchKind::pdr;
   s.pdr_loss = 0.2;
   s.has_aftermath = false;
-  const LadderResult r = run({}, s);
+  const LadderResult r = climb({}, s);
   ASSERT_TRUE(r.search.rate_per_s);
   EXPECT_NEAR(*r.search.rate_per_s, 20'320 / 0.8, 60);
 }
@@ -125,13 +125,13 @@ TEST(Ladder, SearchBelowTheFirstRateFindsNothing) {
   s.search = SearchKind::ndr;
   FakeEcho fake;
   fake.lose_every = 100;
-  EXPECT_FALSE(run(fake, s).search.rate_per_s);
+  EXPECT_FALSE(climb(fake, s).search.rate_per_s);
 }
 
 TEST(Behaviour, CollapseUnderOverload) {
   FakeEcho fake;
   fake.drop_cost_ns = 40'000;  // at 40,000/s all time goes into what is thrown away
-  const LadderResult r = run(fake, settings_to(20'000));
+  const LadderResult r = climb(fake, settings_to(20'000));
   EXPECT_THAT(said(r, BehaviourKind::overload_collapse), HasSubstr("collapse under overload"));
   EXPECT_NEAR(r.passes[0].peak_per_s, 20'000, 50);
   EXPECT_LT(r.aftermath->overload.answered_per_s, 5000);
@@ -141,7 +141,7 @@ TEST(Behaviour, MidRangeLoss) {
   FakeEcho fake;  // 7,500 and 10,000/s, but neither 5,000 nor 12,500
   fake.band_gap_low_ns = 90'000;
   fake.band_gap_high_ns = 140'000;
-  const LadderResult r = run(fake, settings_to(20'000));
+  const LadderResult r = climb(fake, settings_to(20'000));
   EXPECT_EQ(
       said(r, BehaviourKind::mid_range_loss),
       "mid-range loss: between 7,500 and 10,000/s up to 10.00 % are lost, at 12,500/s nothing "
@@ -153,7 +153,7 @@ TEST(Behaviour, HostLimited) {
   FakeEcho fake;
   fake.send_ns = 60'000;  // 16,667/s
   fake.service_ns = 20'000;
-  const LadderResult r = run(fake, settings_to(20'000));
+  const LadderResult r = climb(fake, settings_to(20'000));
   EXPECT_EQ(said(r, BehaviourKind::host_limited),
             "host-limited: 6 steps are not valid, the first at 17,500/s: it did not send at the "
             "rate");
@@ -165,7 +165,7 @@ TEST(Behaviour, TickQuantisedRoundTrips) {
   FakeEcho fake;
   fake.tick_ns = 1'000'000;
   fake.service_ns = 1000;
-  const LadderResult r = run(fake, settings_to(5000, 1000));
+  const LadderResult r = climb(fake, settings_to(5000, 1000));
   EXPECT_THAT(said(r, BehaviourKind::tick_quantised_rtt), HasSubstr("multiples of 1000 us"));
 }
 
@@ -178,11 +178,11 @@ TEST(Behaviour, EvenlySpreadRoundTripsHaveNoTick) {
 }
 
 TEST(Behaviour, OneDatagramNtbs) {
-  const LadderResult single = run({}, settings_to(5000), TransferCounts{1000, 1000, 1000, 100});
+  const LadderResult single = climb({}, settings_to(5000), TransferCounts{1000, 1000, 1000, 100});
   EXPECT_THAT(said(single, BehaviourKind::one_datagram_ntbs), HasSubstr("hold 1.00 datagrams"));
-  const LadderResult many = run({}, settings_to(5000), TransferCounts{1000, 200, 1000, 100});
+  const LadderResult many = climb({}, settings_to(5000), TransferCounts{1000, 200, 1000, 100});
   EXPECT_EQ(said(many, BehaviourKind::one_datagram_ntbs), "");
-  const LadderResult idle = run({}, settings_to(5000), TransferCounts{1000, 1000, 1000, 1000});
+  const LadderResult idle = climb({}, settings_to(5000), TransferCounts{1000, 1000, 1000, 1000});
   EXPECT_EQ(said(idle, BehaviourKind::one_datagram_ntbs), "");
 }
 
@@ -193,13 +193,13 @@ TEST(Ladder, CountersOfTheDeviceSayWhereRequestsWereLost) {
   fake.overflow_every = 1000;            // behind
   LadderSettings s = settings_to(5000);  // 500 and 1,000 requests in each of three passes
   s.has_aftermath = false;
-  const LadderResult r = run(fake, s);
+  const LadderResult r = climb(fake, s);
   ASSERT_TRUE(r.device);
   EXPECT_EQ(r.device->sent, 1500u);
   EXPECT_EQ(r.device->lost_before(), 0u);
   EXPECT_EQ(r.device->lost_inside(), 15u);
   EXPECT_EQ(r.device->lost_behind(), 1u);  // of 1,485 replies
-  EXPECT_FALSE(run({}, s).device);
+  EXPECT_FALSE(climb({}, s).device);
 }
 
 TEST(Ladder, RecoveryIsTheLastLostRequest) {
@@ -207,7 +207,7 @@ TEST(Ladder, RecoveryIsTheLastLostRequest) {
   LadderSettings s = settings_to(2500);
   s.passes = 1;
   fake.deaf_until_ns = 1'101'000'000 + 20'000;  // 100 ms of the only step
-  const LadderResult step = run(fake, s);
+  const LadderResult step = climb(fake, s);
   EXPECT_EQ(step.passes[0].steps[0].last_lost_ns, 99'600'000);  // 400 us apart, the one before
 }
 
@@ -217,7 +217,7 @@ TEST(Ladder, ADeviceThatGoesAwayInTheLastStepIsMissed) {
   s.passes = 1;
   s.has_aftermath = false;
   fake.dies_at_ns = 1'100'000'000;  // in the middle of the only step
-  const LadderResult r = run(fake, s);
+  const LadderResult r = climb(fake, s);
   ASSERT_TRUE(r.trouble);
   EXPECT_EQ(r.trouble->code, host::ErrorCode::gone);
 }
@@ -225,7 +225,7 @@ TEST(Ladder, ADeviceThatGoesAwayInTheLastStepIsMissed) {
 TEST(Ladder, ADeviceThatGoesAwayKeepsWhatWasMeasured) {
   FakeEcho fake;
   fake.dies_at_ns = 2'000'000'000;
-  const LadderResult r = run(fake, settings_to(30'000));
+  const LadderResult r = climb(fake, settings_to(30'000));
   ASSERT_TRUE(r.trouble);
   EXPECT_EQ(r.trouble->code, host::ErrorCode::gone);
   EXPECT_EQ(r.passes.size(), 1u);

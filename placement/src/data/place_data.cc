@@ -31,7 +31,7 @@ using profile::TargetRegion;
 
 constexpr uint32_t kMaxAlign = 4096;  // a queue head list of USB asks for 2,048 or 4,096
 constexpr double kUnitsOfWorth = 16;  // the knapsack counts in whole numbers
-constexpr size_t kMaxCurvePoints = 40;
+constexpr size_t kMaxDataCurvePoints = 40;
 
 uint64_t up(uint64_t value, uint64_t align) { return (value + align - 1) / align * align; }
 
@@ -441,7 +441,7 @@ class DataPlacer {
       return density(out_.candidates[a]) > density(out_.candidates[b]);
     });
     const uint64_t end = std::min(all, std::max<uint64_t>(options_.budget * 2, 4096));
-    const uint64_t step = std::max<uint64_t>(end / kMaxCurvePoints, 1);
+    const uint64_t step = std::max<uint64_t>(end / kMaxDataCurvePoints, 1);
     uint64_t bytes = 0, next = step;
     std::vector<uint32_t> chosen;
     out_.curve.push_back({0, 0});

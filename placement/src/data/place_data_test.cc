@@ -22,7 +22,7 @@ constexpr const char* kTarget =
     "name = t\nregion = ITCM 0 128K fast code\nregion = DTCM 0x20000000 128K fast data dma\n"
     "region = OCRAM 0x20200000 128K cached data\n"
     "region = FLASH 0x60000000 1M cached code data\ncache = 32 512 2\n";
-constexpr const char* kScript =
+constexpr const char* kDataScript =
     "MEMORY { DTCM : ORIGIN = 0x20000000, LENGTH = 128K  OCRAM : ORIGIN = 0x20200000, LENGTH = "
     "128K\n"
     " FLASH : ORIGIN = 0x60000000, LENGTH = 1M }\nENTRY(reset_handler)\nSECTIONS {\n"
@@ -52,7 +52,7 @@ class PlaceData : public ::testing::Test {
   void SetUp() override {
     t.write("work.c", kWork);
     t.compile("work.c");
-    t.write("link.ld", kScript);
+    t.write("link.ld", kDataScript);
     t.run(
         "arm-none-eabi-gcc -mcpu=cortex-m7 -mthumb -nostdlib -Wl,--no-warn-rwx-segments "
         "-T link.ld -Wl,-Map=map work.o -o out.elf");

@@ -22,7 +22,7 @@ using profile::CallGraph;
 using profile::EdgeKind;
 using profile::kNone;
 
-std::string lower(std::string text) {
+std::string lower_case(std::string text) {
   for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   return text;
 }
@@ -31,15 +31,15 @@ bool has(const std::string& text, const char* part) { return text.find(part) != 
 
 // As handlers are called by Teensyduino, CMSIS, and most others. Reset's calls the whole program.
 bool is_handler_name(const std::string& name) {
-  const std::string small = lower(name);
+  const std::string small = lower_case(name);
   if (has(small, "reset")) return false;
   return small.ends_with("_irq") || small.ends_with("isr") || small.ends_with("handler") ||
          small.ends_with("interrupt_vector") || has(small, "irqhandler");
 }
 
-class Finder {
+class StaysFinder {
  public:
-  Finder(const ElfIndex& index, const Units& units, const CallGraph& graph, Stays* out)
+  StaysFinder(const ElfIndex& index, const Units& units, const CallGraph& graph, Stays* out)
       : index_(index), units_(units), graph_(graph), out_(*out) {
     out_.units.assign(units.units.size(), false);
   }
@@ -114,7 +114,7 @@ class Finder {
 
   bool attaches(std::span<const CallEdge> edges) const {
     return std::any_of(edges.begin(), edges.end(), [&](const CallEdge& edge) {
-      const std::string name = lower(index_.functions()[edge.to].name);
+      const std::string name = lower_case(index_.functions()[edge.to].name);
       const bool attaches = has(name, "attach") || has(name, "install") || has(name, "set");
       const bool is_interrupt =
           has(name, "interrupt") || has(name, "vector") || has(name, "handler") || has(name, "irq");
@@ -127,7 +127,7 @@ class Finder {
       for (const profile::DataObject& one : index_.objects()) {
         const bool is_inside =
             constant >= one.address && constant < uint64_t{one.address} + one.size;
-        if (is_inside && has(lower(one.name), "vector")) return true;
+        if (is_inside && has(lower_case(one.name), "vector")) return true;
       }
     }
     return false;
@@ -145,7 +145,7 @@ Stays find_stays(const ElfIndex& index, const Units& units, const CallGraph& gra
                  const profile::Target& target, const profile::TargetRegion& region,
                  const profile::TargetRegion* to) {
   Stays out;
-  Finder finder(index, units, graph, &out);
+  StaysFinder finder(index, units, graph, &out);
   finder.interrupts();
   if (to != nullptr) finder.controllers(target, region, *to);
   return out;

@@ -10,6 +10,7 @@
 
 #include "millrace/placement/list.h"
 #include "millrace/profile/similar_names.h"
+#include "units/path.h"
 
 namespace millrace::placement {
 namespace {
@@ -23,11 +24,6 @@ using profile::printable;
 constexpr size_t kMaxNearest = 3;
 constexpr size_t kMaxCompared = 200;  // bytes of a name
 constexpr size_t kMaxMissingCompared = 200;
-
-std::string base_of_path(const std::string& path) {
-  const size_t slash = path.find_last_of("/\\");
-  return slash == std::string::npos ? path : path.substr(slash + 1);
-}
 
 class Matcher {
  public:

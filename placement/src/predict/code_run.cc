@@ -108,7 +108,7 @@ CodeRun::Sums CodeRun::run(const Layout& layout, uint32_t seed) const {
   }
   out = Sums();
   bool was_fast = false, is_first = true;
-  for (const Visit& visit : recording_.visits) {
+  for (const RunVisit& visit : recording_.visits) {
     const Place& place = places[visit.block];
     if (place.is_entry && was_fast != place.is_fast && !is_first) {
       out.veneers += 1;

@@ -11,7 +11,7 @@ using profile::Section;
 
 namespace {
 
-constexpr uint32_t kCodeAlign = 4;  // what is known of a unit by its address alone is a bound
+constexpr uint32_t kLeastAlign = 4;  // what is known of a unit by its address alone is a bound
 constexpr uint64_t kMostPadding = 31;
 
 // Where the copy of fast code ends that lies in slow memory in front of `section`: it grows by what
@@ -64,10 +64,10 @@ Layout::Layout(const ElfIndex& index, const profile::Target& target, const Units
       const uint64_t next = has_next ? units.units[i + 1].address : sections[home].end();
       const uint64_t end = std::clamp<uint64_t>(next, unit.end(), unit.end() + kMostPadding);
       removed[home] += static_cast<uint32_t>(end - unit.address);
-      moved_bytes_ += (uint64_t{unit.size} + kCodeAlign - 1) / kCodeAlign * kCodeAlign;
+      moved_bytes_ += (uint64_t{unit.size} + kLeastAlign - 1) / kLeastAlign * kLeastAlign;
       continue;
     }
-    const uint32_t align = std::max(std::min(unit.align, kCodeAlign), 1u);
+    const uint32_t align = std::max(std::min(unit.align, kLeastAlign), 1u);
     by_unit_[i] = 0 - removed[home] / align * align;
   }
   const uint64_t veneers = veneers_in_fast(index, target, units, moved, graph);

@@ -34,7 +34,7 @@ class MissCost {
   double mean_ = 0;
 };
 
-struct Visit {
+struct RunVisit {
   uint32_t block = 0;
   float compute = 0;  // cycles until the next one, without fetches and sleep
 };
@@ -47,7 +47,7 @@ struct DataWait {
 struct Recording {
   std::vector<profile::TraceBlock> blocks;
   std::vector<uint32_t> warm_up;  // blocks before the first event, the last kMaxWarmUp: not counted
-  std::vector<Visit> visits;
+  std::vector<RunVisit> visits;
   uint64_t busy = 0, misses = 0;  // cycles, number
   double fetch = 0;               // of busy, waiting for instructions
   uint64_t events = 0;

@@ -11,6 +11,8 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "units/path.h"
+
 namespace millrace::placement {
 namespace {
 
@@ -38,9 +40,9 @@ UnitKind kind_of(const Section& section) {
   return section.is_stored ? UnitKind::data : UnitKind::zeroed;
 }
 
-class Finder {
+class UnitFinder {
  public:
-  explicit Finder(const ElfIndex& index) : index_(index) {
+  explicit UnitFinder(const ElfIndex& index) : index_(index) {
     out_.of_function.assign(index.functions().size(), kNone);
     out_.of_object.assign(index.objects().size(), kNone);
   }
@@ -225,15 +227,10 @@ bool is_own_section(const std::string& section, const std::string& base, UnitKin
   return std::any_of(std::begin(kData), std::end(kData), fits);
 }
 
-std::string base_of_path(const std::string& path) {
-  const size_t slash = path.find_last_of("/\\");
-  return slash == std::string::npos ? path : path.substr(slash + 1);
-}
-
 }  // namespace
 
 Units find_units(const ElfIndex& index) {
-  Units out = Finder(index).run();
+  Units out = UnitFinder(index).run();
   std::unordered_map<std::string, uint32_t> first;
   for (uint32_t i = 0; i < out.units.size(); ++i) {
     const Unit& unit = out.units[i];

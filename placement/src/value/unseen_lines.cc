@@ -15,7 +15,7 @@ namespace {
 
 constexpr double kMostChance = 0.9;
 constexpr double kAtEnds = 0.6;  // of the chance of a line between two with samples
-constexpr int kRounds = 20;
+constexpr int kGrowRounds = 20;
 constexpr size_t kMostGaps = size_t{1} << 18;  // 8 MB of code
 
 struct Gap {
@@ -48,7 +48,7 @@ void add_unseen_lines(const Units& units, uint32_t line_bytes, double unseen, Fe
     i = end;
   }
   double scale = 0, sum = 0;
-  for (int round = 0; round < kRounds && sum < unseen * 0.999; ++round) {
+  for (int round = 0; round < kGrowRounds && sum < unseen * 0.999; ++round) {
     double free = 0, full = 0;
     for (const Gap& gap : gaps) {
       (gap.likely * scale < kMostChance ? free : full) +=

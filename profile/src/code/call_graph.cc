@@ -11,7 +11,7 @@ namespace {
 constexpr unsigned kMaxVeneers = 4;  // one after another
 
 // The function that starts at an address, Thumb bit aside; kNone if none does.
-uint32_t function_starting_at(const ElfIndex& index, uint32_t address) {
+uint32_t index_of_start(const ElfIndex& index, uint32_t address) {
   const uint32_t function = index.function_at(address & ~1u);
   if (function == kNone || index.functions()[function].start != (address & ~1u)) return kNone;
   return function;
@@ -28,15 +28,16 @@ uint32_t veneer_step(const ElfIndex& index, uint32_t veneer) {
     if (const auto constant = constant_of(index, code, i); !target && constant) {
       target = constant->value;
     }
-    const uint32_t to = target ? function_starting_at(index, *target) : kNone;
+    const uint32_t to = target ? index_of_start(index, *target) : kNone;
     if (to != kNone && to != veneer) return to;
   }
   return kNone;
 }
 
-class Builder {
+class CallGraphBuilder {
  public:
-  Builder(const ElfIndex& index, std::vector<CallEdge>* edges, std::vector<uint32_t>* unknown)
+  CallGraphBuilder(const ElfIndex& index, std::vector<CallEdge>* edges,
+                   std::vector<uint32_t>* unknown)
       : index_(index), edges_(*edges), unknown_(*unknown), veneers_(index.functions().size()) {}
 
   void add(uint32_t function) {
@@ -99,7 +100,7 @@ class Builder {
   void address(uint32_t function, const std::vector<Instruction>& code, size_t i) {
     const std::optional<Constant> constant = constant_of(index_, code, i);
     if (!constant || (constant->value & 1) == 0) return;
-    const uint32_t to = function_starting_at(index_, constant->value);
+    const uint32_t to = index_of_start(index_, constant->value);
     if (to != kNone && to != function) edge(function, code[i].at, to, EdgeKind::address);
   }
 
@@ -108,7 +109,7 @@ class Builder {
     const FlowKind kind = one.flow.kind;
     const bool goes_on = one.is_conditional || kind == FlowKind::next || kind == FlowKind::branch;
     if (!goes_on) return;
-    const uint32_t to = function_starting_at(index_, one.end());
+    const uint32_t to = index_of_start(index_, one.end());
     if (to != kNone && to != function &&
         index_.functions()[to].section == index_.functions()[function].section) {
       edge(function, one.at, to, EdgeKind::falls_through);
@@ -150,7 +151,7 @@ CallGraph CallGraph::build(const ElfIndex& index) {
   out.first_unknown_.assign(count + 1, 0);
   out.is_known_ = index.machine() == Machine::arm;
   if (!out.is_known_) return out;
-  Builder builder(index, &out.edges_, &out.unknown_);
+  CallGraphBuilder builder(index, &out.edges_, &out.unknown_);
   for (uint32_t i = 0; i < count; ++i) {
     builder.add(i);
     out.first_edge_[i + 1] = static_cast<uint32_t>(out.edges_.size());

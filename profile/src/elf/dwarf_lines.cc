@@ -13,7 +13,7 @@ namespace {
 constexpr size_t kMaxRows = size_t{16} << 20;
 constexpr size_t kMaxFiles = size_t{1} << 20;
 constexpr size_t kMaxFilesOfOne = 65536;
-constexpr size_t kMaxEntries = size_t{4} << 20;  // files and folders of all tables
+constexpr size_t kMaxLineEntries = size_t{4} << 20;  // files and folders of all tables
 constexpr uint64_t kLnctPath = 1, kLnctDirectory = 2;
 
 // `a/./b/../c` -> `a/c`; leading `..` stay.
@@ -136,7 +136,7 @@ class TableReader {
     if (format.empty()) return out;
     for (uint64_t i = 0; i < count && cursor->ok() && !cursor->at_end(); ++i) {
       // An entry may take no bytes at all.
-      if (out.size() == kMaxFilesOfOne || ++entries_ > kMaxEntries) break;
+      if (out.size() == kMaxFilesOfOne || ++entries_ > kMaxLineEntries) break;
       Entry entry;
       for (const AttributeSpec& spec : format) {
         Unit form = {};

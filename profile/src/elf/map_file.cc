@@ -29,19 +29,19 @@ std::string_view word(std::string_view* line) {
   return out;
 }
 
-bool number(std::string_view text, uint64_t* out) {
+bool hex_number(std::string_view text, uint64_t* out) {
   if (text.starts_with("0x")) text.remove_prefix(2);
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), *out, 16);
   return error == std::errc() && end == text.data() + text.size() && !text.empty();
 }
 
-std::string_view trimmed(std::string_view text) {
+std::string_view without_blanks(std::string_view text) {
   const size_t first = text.find_first_not_of(" \t");
   if (first == std::string_view::npos) return {};
   return text.substr(first, text.find_last_not_of(" \t") - first + 1);
 }
 
-std::string base_name(std::string_view path) {
+std::string name_of_path(std::string_view path) {
   const size_t slash = path.find_last_of("/\\");
   return std::string(slash == std::string_view::npos ? path : path.substr(slash + 1));
 }
@@ -60,7 +60,7 @@ class Parser {
         part = Part::memory;
       } else if (line.starts_with("Linker script and memory map")) {
         part = Part::gnu;
-      } else if (part == Part::before && trimmed(line).starts_with("VMA") &&
+      } else if (part == Part::before && without_blanks(line).starts_with("VMA") &&
                  line.find("Align") != std::string_view::npos) {
         part = Part::lld;
       } else if (part == Part::memory) {
@@ -83,7 +83,7 @@ class Parser {
   void memory(std::string_view line) {
     const std::string_view name = word(&line);
     uint64_t origin = 0, length = 0;
-    if (!number(word(&line), &origin) || !number(word(&line), &length)) return;
+    if (!hex_number(word(&line), &origin) || !hex_number(word(&line), &length)) return;
     if (name == "*default*" || origin > UINT32_MAX || out_->regions.size() == 1024) return;
     out_->regions.push_back({std::string(name), static_cast<uint32_t>(origin), length});
   }
@@ -96,9 +96,9 @@ class Parser {
     input.name = std::string(name);
     const size_t bracket = from.ends_with(')') ? from.rfind('(') : std::string_view::npos;
     input.object = bracket == std::string_view::npos
-                       ? base_name(from)
+                       ? name_of_path(from)
                        : std::string(from.substr(bracket + 1, from.size() - bracket - 2));
-    input.library = base_name(from.substr(0, std::min(bracket, from.size())));
+    input.library = name_of_path(from.substr(0, std::min(bracket, from.size())));
     out_->inputs.push_back(std::move(input));
   }
 
@@ -121,11 +121,11 @@ class Parser {
       const std::string_view name = word(&rest);
       pending_ = name[0] == '*' ? std::string() : std::string(name);  // not patterns, not *fill*
       line = rest;
-      if (trimmed(line).empty()) return;
+      if (without_blanks(line).empty()) return;
     }
     if (pending_.empty()) return;
-    if (number(word(&line), &address) && number(word(&line), &size)) {
-      add(pending_, address, size, trimmed(line));
+    if (hex_number(word(&line), &address) && hex_number(word(&line), &size)) {
+      add(pending_, address, size, without_blanks(line));
     }
     pending_.clear();
   }
@@ -133,17 +133,17 @@ class Parser {
   // `VMA LMA Size Align` and then the output section, or eight columns further `file:(section)`.
   void lld(std::string_view line) {
     uint64_t address = 0, load = 0, size = 0, align = 0;
-    if (!number(word(&line), &address) || !number(word(&line), &load) ||
-        !number(word(&line), &size) || !number(word(&line), &align)) {
+    if (!hex_number(word(&line), &address) || !hex_number(word(&line), &load) ||
+        !hex_number(word(&line), &size) || !hex_number(word(&line), &align)) {
       return;
     }
     const size_t indent = line.find_first_not_of(' ');
     if (indent == std::string_view::npos) return;
     if (indent < 8) {
-      is_loaded_ = loaded_.contains(std::string(trimmed(line)));
+      is_loaded_ = loaded_.contains(std::string(without_blanks(line)));
       return;
     }
-    const std::string_view from = trimmed(line);
+    const std::string_view from = without_blanks(line);
     const size_t colon = from.rfind(":(");
     if (!is_loaded_ || indent >= 16 || colon == std::string_view::npos || !from.ends_with(')')) {
       return;

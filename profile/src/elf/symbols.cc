@@ -28,7 +28,7 @@ constexpr uint32_t kShtSymtab = 2, kShtStrtab = 3;
 constexpr uint32_t kNotype = 0, kObject = 1, kFunc = 2, kFile = 4, kIfunc = 10;
 constexpr uint32_t kLocal = 0, kWeak = 2;
 constexpr uint32_t kShnUndef = 0, kShnAbs = 0xFFF1;
-constexpr size_t kMaxNameBytes = 8192;
+constexpr size_t kMaxSymbolBytes = 8192;
 constexpr size_t kMaxNamesBytes = size_t{256} << 20;
 constexpr size_t kMaxSymbols = size_t{4} << 20;
 constexpr size_t kMaxAliases = 64;
@@ -191,7 +191,7 @@ std::string read_symbols(const ElfFile& file, const std::vector<Section>& sectio
     symbol.binding = symbols[at + 12] >> 4;
     const uint32_t section = load_le16(&symbols[at + 14]);
     if (name >= names.size()) continue;
-    const size_t most = std::min(names.size() - name, kMaxNameBytes);
+    const size_t most = std::min(names.size() - name, kMaxSymbolBytes);
     const auto* text = reinterpret_cast<const char*>(&names[name]);
     symbol.name = {text, strnlen(text, most)};
     // Names may share their bytes, so that a small file could ask for much memory.

@@ -31,11 +31,11 @@ std::vector<std::string> frames_of(ElfIndex& index, uint32_t pc) {
   return out;
 }
 
-constexpr const char* kMain = "int hot(int); int main(void) { return hot(3); }\n";
+constexpr const char* kTrapMain = "int hot(int); int main(void) { return hot(3); }\n";
 
 TEST(Traps, CollectedFunctionsDoNotTakeTheNameOrLinesOfTheFunctionAtZero) {
   Toolchain t;
-  t.write("main.c", kMain);
+  t.write("main.c", kTrapMain);
   t.write("dead.c",
           "int dead_one(int x) { return x * 3 + 1; }\n"
           "int dead_two(int x) { for (int i = 0; i < x; ++i) x ^= i; return x; }\n"
@@ -69,7 +69,7 @@ TEST(Traps, CollectedFunctionsDoNotTakeTheNameOrLinesOfTheFunctionAtZero) {
 
 TEST(Traps, WithoutAFunctionAtZeroNothingIsThere) {
   Toolchain t;
-  t.write("main.c", kMain);
+  t.write("main.c", kTrapMain);
   t.write("hot.c", "int dead(int x) { return x * 9; }\nint hot(int x) { return x + 1; }\n");
   t.compile("main.c");
   t.compile("hot.c");
@@ -97,7 +97,7 @@ TEST(Traps, AnInlineFunctionKeptFromOneUnitIsDescribedByAll) {
 
 TEST(Traps, TheThumbBitIsNoPartOfAnAddress) {
   Toolchain t;
-  t.write("main.c", kMain);
+  t.write("main.c", kTrapMain);
   t.write("hot.c", "int hot(int x) { return x + 1; }\n");
   t.compile("main.c");
   t.compile("hot.c");
@@ -111,7 +111,7 @@ TEST(Traps, TheThumbBitIsNoPartOfAnAddress) {
 
 TEST(Traps, MappingSymbolsAreNoFunctionsAndLiteralPoolsBelongToTheirFunction) {
   Toolchain t;
-  t.write("main.c", kMain);
+  t.write("main.c", kTrapMain);
   t.write("hot.S",
           " .syntax unified\n .thumb\n .text\n .global hot\n .type hot, %function\n .thumb_func\n"
           "hot:\n ldr r0, =0x12345678\n bx lr\n .ltorg\n .size hot, . - hot\n");
@@ -351,7 +351,7 @@ TEST(Traps, CppNamesAreReadableAndFoundInEitherForm) {
 
 TEST(Traps, RunAndLoadAddressesAreKeptApart) {
   Toolchain t;
-  t.write("main.c", "int data[4] = {1, 2, 3, 4};\n" + std::string(kMain));
+  t.write("main.c", "int data[4] = {1, 2, 3, 4};\n" + std::string(kTrapMain));
   t.write("hot.c", "extern int data[]; int hot(int x) { return data[x]++; }\n");
   t.compile("main.c");
   t.compile("hot.c");
@@ -377,7 +377,7 @@ TEST(Traps, DebugInformationInOlderFormsReadsTheSame) {
   for (const char* version : {"-gdwarf-2 ", "-gdwarf-3 ", "-gdwarf-4 ", "-gdwarf-5 "}) {
     SCOPED_TRACE(version);
     Toolchain t;
-    t.write("main.c", kMain);
+    t.write("main.c", kTrapMain);
     t.write("hot.c",
             "int dead(int x) { return x * 9; }\n\nint hot(int x) {\n  __asm volatile(\"nop\");\n"
             "  return x;\n}\n");
@@ -392,7 +392,7 @@ TEST(Traps, DebugInformationInOlderFormsReadsTheSame) {
 
 TEST(Traps, TheMapNamesTheArchiveOfEachFunction) {
   Toolchain t;
-  t.write("main.c", kMain);
+  t.write("main.c", kTrapMain);
   t.write("hot.c", "int hot(int x) { return x + 1; }\n");
   t.compile("main.c");
   t.compile("hot.c");
@@ -452,7 +452,7 @@ TEST(Traps, WaitingForAnInterruptIsSeenThroughBarriers) {
 
 TEST(Traps, StrippedProgramsStillHaveSections) {
   Toolchain t;
-  t.write("main.c", kMain);
+  t.write("main.c", kTrapMain);
   t.write("hot.c", "int hot(int x) { return x + 1; }\n");
   t.compile("main.c");
   t.compile("hot.c");
@@ -470,7 +470,7 @@ TEST(Traps, StrippedProgramsStillHaveSections) {
 
 TEST(Traps, DebugInformationWithoutSymbolsNamesFunctions) {
   Toolchain t;
-  t.write("main.c", kMain);
+  t.write("main.c", kTrapMain);
   t.write("hot.c", "int hot(int x) { return x + 1; }\n");
   t.compile("main.c");
   t.compile("hot.c");

@@ -76,9 +76,9 @@ std::vector<uint8_t> gzip(const std::string& data) {
   return out;
 }
 
-class Builder {
+class PprofBuilder {
  public:
-  Builder(ElfIndex* index, const Profile& profile) : index_(*index), chains_(index) {
+  PprofBuilder(ElfIndex* index, const Profile& profile) : index_(*index), chains_(index) {
     text("");
     const std::string unit = profile.unit == WeightUnit::samples ? "count" : "cycles";
     value_type(profile.unit == WeightUnit::samples ? "samples" : "cycles", unit);
@@ -179,7 +179,7 @@ class Builder {
 }  // namespace
 
 std::vector<uint8_t> pprof_file(ElfIndex* index, const Profile& profile) {
-  return gzip(Builder(index, profile).finish());
+  return gzip(PprofBuilder(index, profile).finish());
 }
 
 }  // namespace millrace::profile

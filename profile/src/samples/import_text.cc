@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::string_view kBlank = " \t\r\f\v";
 constexpr size_t kMaxStackDepth = 1024;
-constexpr size_t kMaxNameBytes = 4096;
+constexpr size_t kMaxWordBytes = 4096;
 constexpr size_t kMaxJsonBytes = size_t{16} << 20;  // of a line
 
 std::string_view trimmed(std::string_view text) {
@@ -132,7 +132,7 @@ std::string orbtop_json(std::string_view line, size_t number, SampleSet* out) {
       sleeping.weight = static_cast<uint32_t>(visits);
       out->samples.push_back(sleeping);
     } else {
-      out->named.push_back({name.substr(0, kMaxNameBytes), visits});
+      out->named.push_back({name.substr(0, kMaxWordBytes), visits});
     }
     if (out->named.size() + out->samples.size() > kMaxSamples) return kTooMany;
   }
@@ -208,7 +208,7 @@ std::string parse_probe_rs(std::string_view text, SampleSet* out) {
       sample.weight = count;
       out->samples.push_back(sample);
     } else {
-      out->named.push_back({std::string(name.substr(0, kMaxNameBytes)), count});
+      out->named.push_back({std::string(name.substr(0, kMaxWordBytes)), count});
     }
   }
   if (out->named.empty() && out->samples.empty()) {

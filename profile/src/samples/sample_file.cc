@@ -23,7 +23,7 @@ void put32(std::vector<uint8_t>* out, uint32_t value) {
   link::store_le32(&(*out)[out->size() - 4], value);
 }
 
-uint32_t words_of(uint32_t mode) {
+uint32_t entry_words(uint32_t mode) {
   uint32_t words = 1;
   for (uint32_t bit = 0; bit < 4; ++bit) words += mode >> bit & 1u;
   return words;
@@ -76,7 +76,7 @@ std::string parse_sample_file(std::span<const uint8_t> bytes, bool partial, Samp
   out->identity.bytes.assign(&bytes[80], &bytes[80] + identity_bytes);
 
   const uint64_t count = load_le64(&bytes[32]);
-  const size_t record_bytes = size_t{4} * words_of(mode);
+  const size_t record_bytes = size_t{4} * entry_words(mode);
   std::span<const uint8_t> records = bytes.subspan(header_bytes);
   const uint64_t whole = records.size() / record_bytes;
   if (count > kMaxSamples) {
@@ -125,7 +125,7 @@ std::vector<uint8_t> sample_file(const SampleSet& set) {
                                     [](const Sample& sample) { return sample.weight != 1; });
   if (weighted) mode |= kHasWeight;
   std::vector<uint8_t> records;
-  records.reserve(set.samples.size() * 4 * words_of(mode));
+  records.reserve(set.samples.size() * 4 * entry_words(mode));
   for (const Sample& sample : set.samples) {
     put32(&records, sample.pc);
     if (set.has_lr) put32(&records, sample.lr);

@@ -14,7 +14,7 @@ namespace {
 
 std::vector<uint8_t> bytes_of(const std::string& text) { return {text.begin(), text.end()}; }
 
-std::vector<uint8_t> from_hex(const std::string& hex) {
+std::vector<uint8_t> bytes_of_hex(const std::string& hex) {
   std::vector<uint8_t> out;
   for (size_t i = 0; i + 1 < hex.size(); i += 2) {
     out.push_back(static_cast<uint8_t>(std::stoul(hex.substr(i, 2), nullptr, 16)));
@@ -63,7 +63,7 @@ std::map<std::string, Vector> vectors() {
       numbers >> sample.pc >> sample.lr >> sample.exception >> sample.weight >> sample.stall;
       vector.samples.push_back(sample);
     }
-    vector.bytes = from_hex(hex);
+    vector.bytes = bytes_of_hex(hex);
     out[name] = vector;
   }
   return out;
@@ -93,7 +93,7 @@ TEST(SampleFile, EveryVectorIsReadAndWrittenByteForByte) {
     EXPECT_EQ(set.events, number("events"));
     EXPECT_EQ(static_cast<uint64_t>(set.unit), number("unit"));
     EXPECT_EQ(static_cast<uint64_t>(set.identity.kind), number("id_kind"));
-    EXPECT_EQ(set.identity.bytes, from_hex(vector.fields.at("id")));
+    EXPECT_EQ(set.identity.bytes, bytes_of_hex(vector.fields.at("id")));
     ASSERT_EQ(set.samples.size(), vector.samples.size());
     for (size_t i = 0; i < set.samples.size(); ++i) {
       EXPECT_EQ(set.samples[i].pc, vector.samples[i].pc);
@@ -301,7 +301,7 @@ std::vector<uint8_t> trace_file(const char* records) {
   std::copy_n("MRTRACE\x02", 8, bytes.begin());
   link::store_le32(&bytes[8], 600000);
   bytes[20] = 0xAB;
-  for (const uint8_t byte : from_hex(records)) bytes.push_back(byte);
+  for (const uint8_t byte : bytes_of_hex(records)) bytes.push_back(byte);
   return bytes;
 }
 

@@ -11,7 +11,7 @@
 namespace millrace::profile {
 namespace {
 
-constexpr size_t kHeaderBytes = 52;
+constexpr size_t kTraceHeaderBytes = 52;
 constexpr uint8_t kVersion = 2;
 constexpr size_t kMaxBlocks = size_t{1} << 20;
 constexpr uint64_t kMaxBlockHalfwords = 4096;
@@ -20,7 +20,7 @@ constexpr uint64_t kMaxCycles = uint64_t{1} << 53;  // 174 days at 600 MHz; exac
 }  // namespace
 
 TraceReader::TraceReader(std::span<const uint8_t> bytes) : bytes_(bytes) {
-  if (bytes.size() < kHeaderBytes) {
+  if (bytes.size() < kTraceHeaderBytes) {
     problem_ = "cut off in the header (trace it again)";
     return;
   }
@@ -33,7 +33,7 @@ TraceReader::TraceReader(std::span<const uint8_t> bytes) : bytes_(bytes) {
         fmt::format("version {} of the trace, known is {} (trace it again)", bytes[7], kVersion);
     return;
   }
-  at_ = kHeaderBytes;
+  at_ = kTraceHeaderBytes;
   core_khz_ = link::load_le32(&bytes[8]);
   const std::span<const uint8_t> id = bytes.subspan(20, 32);
   size_t id_bytes = id.size();

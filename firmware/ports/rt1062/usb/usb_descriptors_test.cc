@@ -9,8 +9,8 @@
 namespace millrace::rt1062 {
 namespace {
 
-// A string descriptor's text; it must be well-formed.
-std::string text(const Bytes& descriptor) {
+// A string descriptor's as_text; it must be well-formed.
+std::string as_text(const Bytes& descriptor) {
   std::string result;
   EXPECT_GE(descriptor.size(), 2u);
   if (descriptor.size() < 2) return result;
@@ -42,9 +42,9 @@ TEST_F(UsbDescriptors, QualifierSaysWhatTheOtherSpeedHas) {
 TEST_F(UsbDescriptors, StringsNameATeensy) {
   enumerate();
   EXPECT_EQ(descriptor(0x0300), (Bytes{4, 3, 0x09, 0x04}));
-  EXPECT_EQ(text(descriptor(0x0301, 0x409)), "Teensyduino");
-  EXPECT_EQ(text(descriptor(0x0302, 0x409)), "USB Serial");
-  EXPECT_EQ(text(descriptor(0x0303, 0x409)), "10000000");
+  EXPECT_EQ(as_text(descriptor(0x0301, 0x409)), "Teensyduino");
+  EXPECT_EQ(as_text(descriptor(0x0302, 0x409)), "USB Serial");
+  EXPECT_EQ(as_text(descriptor(0x0303, 0x409)), "10000000");
   EXPECT_FALSE(control_in(0x80, 6, 0x0304, 0x409, 255));
   EXPECT_FALSE(control_in(0x80, 6, 0x03ee, 0, 255));
 }

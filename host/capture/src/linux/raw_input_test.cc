@@ -12,7 +12,7 @@
 namespace millrace::capture {
 namespace {
 
-class FifoTest : public testing::Test {
+class FifoTest : public ::testing::Test {
  protected:
   void SetUp() override {
     std::string name = testing::TempDir() + "millrace_fifo_XXXXXX";

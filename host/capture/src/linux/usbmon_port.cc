@@ -42,7 +42,7 @@ constexpr unsigned long kSetRing = _IO(kMagic, 4);
 constexpr unsigned long kGetRing = _IO(kMagic, 5);
 constexpr unsigned long kFetch = _IOWR(kMagic, 7, FetchArgument);
 constexpr int kWaitMs = 100;
-constexpr size_t kHeaderBytes = 64;
+constexpr size_t kRingHeaderBytes = 64;
 constexpr uint32_t kMostEvents = 20'000;  // a visit: the whole ring, of 1,200 KB
 constexpr uint8_t kFiller = '@';          // up to the end of the ring, where an event did not fit
 
@@ -105,12 +105,12 @@ class KernelPort final : public UsbmonPort {
   }
 
   void add(uint32_t offset, UsbmonBatch* batch) const {
-    if (offset > size_ - kHeaderBytes) return;
+    if (offset > size_ - kRingHeaderBytes) return;
     const uint8_t* event = ring_ + offset;
     if (event[8] == kFiller) return;
     const size_t data =
-        std::min<size_t>(link::load_le32(event + 36), size_ - kHeaderBytes - offset);
-    batch->events.emplace_back(event, kHeaderBytes + data);
+        std::min<size_t>(link::load_le32(event + 36), size_ - kRingHeaderBytes - offset);
+    batch->events.emplace_back(event, kRingHeaderBytes + data);
   }
 
   int descriptor_;

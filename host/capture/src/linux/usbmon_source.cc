@@ -24,7 +24,7 @@ namespace {
 using link::store_le32;
 using Block = std::vector<uint8_t>;
 
-constexpr size_t kHeaderBytes = 64;
+constexpr size_t kBinaryHeaderBytes = 64;
 constexpr size_t kMostData = size_t{256}
                              << 10;  // usbmon keeps a fifth of its ring, 1,200 KB at most
 constexpr size_t kMostWaiting = size_t{64} << 20;
@@ -70,7 +70,7 @@ class UsbmonSource final : public ByteSource {
     void interface() {
       begin(1);
       add32(220);
-      add32(kHeaderBytes + kMostData);
+      add32(kBinaryHeaderBytes + kMostData);
       end();
     }
     void packet(std::span<const uint8_t> event, uint64_t dropped) {
@@ -152,7 +152,7 @@ class UsbmonSource final : public ByteSource {
       Blocks blocks(&block);
       for (const std::span<const uint8_t> event : batch.events) {
         const bool is_behind = untold != 0 && time_us(event) >= gap_until_us;
-        const size_t kept = std::min(event.size(), kHeaderBytes + kMostData);
+        const size_t kept = std::min(event.size(), kBinaryHeaderBytes + kMostData);
         blocks.packet(event.first(kept), is_behind ? untold : 0);
         if (is_behind) untold = 0;
       }

@@ -5,12 +5,16 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace millrace::host {
 
 // One line that is safe on a terminal: of control characters (line ends too), of marks that turn
 // the direction of writing and of what is no UTF-8, each byte becomes `?`.
 std::string printable(const std::string& text);
+
+// "a, b".
+std::string joined(const std::vector<std::string>& parts);
 
 // 1048576 -> "1,048,576".
 std::string grouped(uint64_t number);

@@ -28,13 +28,13 @@ using host::Status;
 
 namespace {
 
-constexpr size_t kBatch = 64, kSlot = 65'536;
+constexpr size_t kBurst = 64, kSlot = 65'536;
 constexpr int kReceiveBuffer = 4 << 20;
 constexpr uint16_t kEchoPort = 7;
 
 class SocketEchoServer final : public EchoServer {
  public:
-  SocketEchoServer() : bytes_(kBatch * kSlot) {}
+  SocketEchoServer() : bytes_(kBurst * kSlot) {}
   ~SocketEchoServer() override {
     if (fd_ >= 0) ::close(fd_);
   }
@@ -80,7 +80,7 @@ class SocketEchoServer final : public EchoServer {
   Status run(const std::function<bool()>& keep_going) override {
     while (keep_going()) {
       prepare();
-      const int got = ::recvmmsg(fd_, headers_.data(), kBatch, MSG_DONTWAIT, nullptr);
+      const int got = ::recvmmsg(fd_, headers_.data(), kBurst, MSG_DONTWAIT, nullptr);
       if (got > 0) {
         reply(static_cast<size_t>(got));
         continue;
@@ -111,7 +111,7 @@ class SocketEchoServer final : public EchoServer {
   }
 
   void prepare() {
-    for (size_t i = 0; i < kBatch; ++i) {
+    for (size_t i = 0; i < kBurst; ++i) {
       parts_[i] = {&bytes_[i * kSlot], kSlot};
       msghdr& header = headers_[i].msg_hdr;
       header = {};
@@ -175,10 +175,10 @@ class SocketEchoServer final : public EchoServer {
   int fd_ = -1;
   EchoCounts counts_;
   std::vector<uint8_t> bytes_;
-  std::array<mmsghdr, kBatch> headers_{};
-  std::array<iovec, kBatch> parts_{};
-  std::array<sockaddr_storage, kBatch> senders_{};
-  alignas(cmsghdr) std::array<std::array<uint8_t, 64>, kBatch> control_{};
+  std::array<mmsghdr, kBurst> headers_{};
+  std::array<iovec, kBurst> parts_{};
+  std::array<sockaddr_storage, kBurst> senders_{};
+  alignas(cmsghdr) std::array<std::array<uint8_t, 64>, kBurst> control_{};
 };
 
 }  // namespace

@@ -44,7 +44,7 @@ using host::Status;
 
 namespace {
 
-constexpr size_t kBatch = 64;
+constexpr size_t kMostPerCall = 64;
 constexpr size_t kControl = 256;  // time stamp, overflow count
 constexpr int kAskMs = 300;
 constexpr int64_t kAskedNs = 50'000'000;  // between two looks at keep_going()
@@ -83,9 +83,9 @@ std::string numeric(const Address& address) {
 class SocketPort final : public DatagramPort {
  public:
   explicit SocketPort(const SocketOptions& options)
-      : options_(options), slot_bytes_(options.bytes + kSpare), in_(kBatch * slot_bytes_) {
+      : options_(options), slot_bytes_(options.bytes + kSpare), in_(kMostPerCall * slot_bytes_) {
     info_.name = options.target;
-    for (size_t i = 0; i < kBatch; ++i) {
+    for (size_t i = 0; i < kMostPerCall; ++i) {
       in_parts_[i] = {&in_[i * slot_bytes_], slot_bytes_};
       in_headers_[i].msg_hdr.msg_iov = &in_parts_[i];
       in_headers_[i].msg_hdr.msg_iovlen = 1;
@@ -121,7 +121,7 @@ class SocketPort final : public DatagramPort {
   const PortInfo& info() const override { return info_; }
 
   size_t send(std::span<const std::span<const uint8_t>> datagrams) override {
-    const size_t count = std::min(datagrams.size(), kBatch);
+    const size_t count = std::min(datagrams.size(), kMostPerCall);
     for (size_t i = 0; i < count; ++i) {
       out_parts_[i] = {const_cast<uint8_t*>(datagrams[i].data()), datagrams[i].size()};
     }
@@ -297,7 +297,7 @@ class SocketPort final : public DatagramPort {
   // As few large ones; the kernel cuts them. How many of the first `count` left so.
   size_t send_segmented(size_t count) {
     const size_t bytes = out_parts_[0].iov_len;
-    const size_t most = std::min(kBatch, kMostPayload / bytes);
+    const size_t most = std::min(kMostPerCall, kMostPayload / bytes);
     for (size_t i = 1; i < count; ++i) {
       if (out_parts_[i].iov_len != bytes) return 0;
     }
@@ -447,11 +447,11 @@ class SocketPort final : public DatagramPort {
   }
 
   size_t receive_waiting(const std::function<void(const Arrival&)>& take) {
-    for (size_t i = 0; i < kBatch; ++i) {
+    for (size_t i = 0; i < kMostPerCall; ++i) {
       in_headers_[i].msg_hdr.msg_control = control_[i].data();
       in_headers_[i].msg_hdr.msg_controllen = kControl;
     }
-    const int got = ::recvmmsg(fd_, in_headers_.data(), kBatch, MSG_DONTWAIT, nullptr);
+    const int got = ::recvmmsg(fd_, in_headers_.data(), kMostPerCall, MSG_DONTWAIT, nullptr);
     if (got < 0) {
       note(errno);
       return 0;
@@ -493,9 +493,9 @@ class SocketPort final : public DatagramPort {
   KernelStamps stamps_;
   PortInfo info_;
   std::vector<uint8_t> in_;
-  std::array<iovec, kBatch> in_parts_{}, out_parts_{};
-  std::array<mmsghdr, kBatch> in_headers_{}, out_headers_{};
-  alignas(cmsghdr) std::array<std::array<uint8_t, kControl>, kBatch> control_{};
+  std::array<iovec, kMostPerCall> in_parts_{}, out_parts_{};
+  std::array<mmsghdr, kMostPerCall> in_headers_{}, out_headers_{};
+  alignas(cmsghdr) std::array<std::array<uint8_t, kControl>, kMostPerCall> control_{};
   uint64_t overflow_ = 0;
   bool is_segmented_ = true;
   bool has_answered_ = false;  // the probe
