@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "cli/table.h"
+#include "millrace/profile/elf_index.h"
 
 namespace millrace::cli {
 namespace {
@@ -36,12 +37,13 @@ std::string short_name(std::string name, size_t width) {
   for (size_t at = name.find(kAnonymous); at != std::string::npos; at = name.find(kAnonymous)) {
     name.erase(at, kAnonymous.size());
   }
-  const size_t bracket = name.find('(');
-  const size_t suffix = name.find(" [");
+  // Behind the parameters, which may be references to arrays: `f(char (&) [8]) [main.c]`.
+  const size_t close = name.rfind(')');
+  const size_t suffix = name.find(" [", close == std::string::npos ? 0 : close);
   const std::string end = suffix == std::string::npos ? "" : name.substr(suffix);
-  const bool is_operator = name.find("operator(") != std::string::npos;
-  if (bracket != std::string::npos && bracket > 0 && !is_operator) name.resize(bracket);
-  if (suffix == std::string::npos || suffix > name.size()) name += end;
+  if (suffix != std::string::npos) name.resize(suffix);
+  const std::string bare = profile::without_parameters(name);
+  name = (bare.empty() ? name : bare) + end;
   return cut_middle(name, width);
 }
 

@@ -57,12 +57,19 @@ bool is_template(std::string name) {
 
 }  // namespace
 
-bool Editable::is_editable(const Unit& unit) {
+bool Editable::is_editable(const Unit& unit) { return is_editable(unit, unit.functions[0]); }
+
+bool Editable::any_is_editable(const Unit& unit) {
+  return std::any_of(unit.functions.begin(), unit.functions.end(),
+                     [&](uint32_t one) { return is_editable(unit, one); });
+}
+
+bool Editable::is_editable(const Unit& unit, uint32_t number) {
   const std::string stem = archive_stem(unit.library);
   if (std::find(std::begin(kToolchain), std::end(kToolchain), stem) != std::end(kToolchain)) {
     return false;
   }
-  const Function& function = index_.functions()[unit.functions[0]];
+  const Function& function = index_.functions()[number];
   const std::string& file = function.file;
   if (file.empty() || function.line == 0) return false;
   for (const char* folder : kToolchainFolders) {

@@ -16,9 +16,11 @@ class Editable {
  public:
   explicit Editable(const ElfIndex& index) : index_(index) {}
 
-  bool is_editable(const Unit& unit);
+  bool is_editable(const Unit& unit);  // by its first function
+  bool any_is_editable(const Unit& unit);
 
  private:
+  bool is_editable(const Unit& unit, uint32_t function);
   bool is_build_machine();
   // Null: the file is not here.
   const std::vector<std::string>* lines_of(const std::string& file);

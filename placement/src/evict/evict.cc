@@ -61,7 +61,9 @@ class Evictor {
       failure = profile::attribute(&index_, samples, target_, options_.profile, &out_.profile);
     }
     if (failure) return failure;
-    units_ = find_units(index_);
+    // An attribute moves one function out of a section that holds many.
+    units_ = split_units(index_, find_units(index_),
+                         [this](const Unit& unit) { return editable_.any_is_editable(unit); });
     graph_ = profile::CallGraph::build(index_);
     failure = units_named(options_.never, "--never", &index_, units_, &never_);
     if (failure) return failure;
@@ -104,9 +106,10 @@ class Evictor {
     used_ = uint64_t{report.banks->needed} * out_.bank_bytes - report.banks->left_in_last;
   }
 
-  bool may_go(uint32_t i) const {
+  bool may_go(uint32_t i, bool is_editable) const {
     const Unit& unit = units_.units[i];
     if (unit.name.empty() || never_[i] || stays_[i]) return false;
+    if (unit.is_part && !is_editable) return false;
     // What ran while an exception was active is interrupt code, whoever installed it.
     if (input_.by_unit[i].handlers > 0) return false;
     return std::none_of(std::begin(kPurposely), std::end(kPurposely), [&](const char* one) {
@@ -133,7 +136,8 @@ class Evictor {
       piece.units.push_back(i);
       piece.bytes += unit.aligned();
       piece.weight += input_.by_unit[i].weight;
-      piece.may_go = piece.may_go && may_go(i);
+      piece.may_go = piece.may_go && may_go(i, is_editable);
+      if (unit.is_part && !is_editable) crowded_bytes_ += unit.aligned();
     }
     const uint32_t bytes = veneer_bytes(index_);
     const std::vector<bool> nothing(pieces_.size());
@@ -279,6 +283,13 @@ class Evictor {
   }
 
   void say_how() {
+    if (crowded_bytes_ > 0) {
+      out_.notes.push_back(fmt::format(
+          "{} bytes of functions stay that share a section with others and that no attribute can "
+          "move (compile with -ffunction-sections, and with link-time optimisation give it to the "
+          "linker too)",
+          crowded_bytes_));
+    }
     uint64_t by_edit = 0;
     size_t by_script = 0;
     for (const Evicted& one : out_.evicted) {
@@ -308,6 +319,7 @@ class Evictor {
   std::vector<uint32_t> chosen_;              // pieces
   uint64_t won_ = 0;                          // by them, at least
   uint64_t used_ = 0;                         // of the region, before
+  uint64_t crowded_bytes_ = 0;                // in shared sections, and no attribute moves them
   std::vector<std::set<uint32_t>> lines_of_;  // by unit
 };
 

@@ -274,6 +274,42 @@ TEST_F(Evict, WhatNoAttributeCanMoveIsForTheLinkerScript) {
   }
 }
 
+// Teensyduino's link-time optimisation: the linker's command has no -ffunction-sections, so all
+// code is in one section, of which an attribute still moves each function.
+TEST_F(Evict, FunctionsLeaveASectionThatTheyShareOneByOne) {
+  const std::string text =
+      "volatile unsigned v;\n"
+      "#define FAR __attribute__((noinline))\n"
+      "#define WORK v = 1; v = 20; v = 300; v ^= 5; v += 7; v ^= 9; return v\n"
+      "template <class T> FAR T doubled(T x) { v = x; WORK; }\n"
+      "FAR unsigned cold(unsigned x) { v = x * 5; WORK; }\n"
+      "FAR unsigned busy(unsigned x) { v = x * 6; WORK; }\n"
+      "extern \"C\" FAR void tick_isr() { v = 1; v = 2; v = 3; }\n"
+      "extern \"C\" void reset_handler() { for (;;) { v = cold(v) + busy(v) + doubled(v);\n"
+      "  tick_isr(); } }\n";
+  t.write("one.cc", text);
+  t.compile("one.cc", std::string(Toolchain::kFlags) + "-fno-exceptions -fno-rtti -flto ");
+  t.link("one.o", "*(.text .text.*)", "-O2 -flto -Wl,-e,reset_handler");
+  index = t.index(true);
+  sample("reset_handler", 30);
+  for (const profile::Function& one : index.functions()) {
+    if (one.name.find("busy") != std::string::npos) {
+      for (int i = 0; i < 30; ++i) add(one.start);
+    }
+  }
+  const Eviction out = evicted(8);
+  ASSERT_EQ(out.evicted.size(), 1u);
+  EXPECT_THAT(out.evicted[0].name, HasSubstr("cold"));
+  EXPECT_TRUE(out.evicted[0].has_source);
+  EXPECT_TRUE(out.evicted[0].entry.section.empty() && out.evicted[0].entry.file.empty());
+  EXPECT_EQ(out.weight, 0u);
+  const Eviction all = evicted(100'000);
+  EXPECT_THAT(names(all), Contains(HasSubstr("busy")));
+  EXPECT_THAT(names(all), Not(Contains(HasSubstr("tick_isr"))));
+  EXPECT_THAT(names(all), Not(Contains(HasSubstr("doubled"))));
+  EXPECT_THAT(all.notes, Contains(HasSubstr("share a section")));
+}
+
 TEST_F(Evict, TheRegionIsChosenAsForPlacing) {
   sample("small", 30);
   const auto refused = [&](const std::string& region) {

@@ -195,7 +195,8 @@ class Placer {
       to->file = unit.file;
       switch (options_.granularity) {
         case Granularity::function:
-          to->name = profile::readable_name(unit.name);
+          to->name = profile::readable_name(
+              unit.name.empty() ? index_.functions()[unit.functions[0]].name : unit.name);
           break;
         case Granularity::file:
           to->name = unit.object.empty() ? unit.file : unit.object;
@@ -400,7 +401,7 @@ class Placer {
       case Why::outweighed:
         return room_sentence(one) + crowd;
       case Why::not_movable:
-        return "has no name that a list could give";
+        return why_unnamed(work_.units.units[one.units[0]], work_.units);
       case Why::unsampled:
         break;
     }

@@ -227,32 +227,121 @@ bool is_own_section(const std::string& section, const std::string& base, UnitKin
   return std::any_of(std::begin(kData), std::end(kData), fits);
 }
 
+// Objects that link-time optimisation makes (GNU's, lld's). Their names are of that link alone, or
+// say nothing, so a section of one can be named only by the function that it is of.
+bool is_made_at_link(const std::string& object) {
+  return object.find(".ltrans") != std::string::npos || object.ends_with(".lto.o") ||
+         object == "lto.tmp";
+}
+
+// _init and _fini are put together from pieces: none may go alone.
+bool is_piece(const Unit& unit) {
+  return unit.section == ".init" || unit.section == ".fini" || unit.name == "_init" ||
+         unit.name == "_fini";
+}
+
+// In no input section, though the map has them: what the linker script itself puts there.
+bool is_of_linker(const Unit& unit, const Units& all) {
+  return all.is_from_map && unit.kind == UnitKind::code && !unit.size_is_exact && !unit.is_part;
+}
+
+bool is_crowd(const Unit& unit) {
+  return is_made_at_link(unit.object) && !unit.is_part &&
+         !is_own_section(unit.section, base_name_of_clone(unit.name), unit.kind);
+}
+
+bool can_be_named(const Unit& unit, const Units& all) {
+  return !is_piece(unit) && !is_of_linker(unit, all) && !is_crowd(unit) &&
+         can_be_listed(entry_of(unit, all));
+}
+
+// Names that are not enough, and units that cannot be named.
+void find_names(Units* units) {
+  units->ambiguous.clear();
+  std::unordered_map<std::string, uint32_t> first;
+  for (uint32_t i = 0; i < units->units.size(); ++i) {
+    const Unit& unit = units->units[i];
+    if (unit.name.empty()) continue;
+    const auto [it, is_new] = first.emplace(base_name_of_clone(unit.name), i);
+    if (is_new) continue;
+    const Unit& other = units->units[it->second];
+    if (other.file != unit.file || other.object != unit.object || other.library != unit.library) {
+      units->ambiguous.insert(it->first);
+    }
+  }
+  for (Unit& unit : units->units) {
+    if (!unit.name.empty() && !can_be_named(unit, *units)) unit.name.clear();
+  }
+}
+
 }  // namespace
 
 Units find_units(const ElfIndex& index) {
   Units out = UnitFinder(index).run();
-  std::unordered_map<std::string, uint32_t> first;
-  for (uint32_t i = 0; i < out.units.size(); ++i) {
-    const Unit& unit = out.units[i];
-    if (unit.name.empty()) continue;
-    const auto [it, is_new] = first.emplace(base_name_of_clone(unit.name), i);
-    if (is_new) continue;
-    const Unit& other = out.units[it->second];
-    if (other.file != unit.file || other.object != unit.object || other.library != unit.library) {
-      out.ambiguous.insert(it->first);
+  find_names(&out);
+  return out;
+}
+
+Units split_units(const ElfIndex& index, Units units,
+                  const std::function<bool(const Unit&)>& is_wanted) {
+  Units out;
+  out.is_from_map = units.is_from_map;
+  out.of_function.assign(units.of_function.size(), kNone);
+  out.of_object.assign(units.of_object.size(), kNone);
+  out.units.reserve(units.units.size());
+  for (Unit& unit : units.units) {
+    const bool is_split =
+        unit.kind == UnitKind::code && unit.functions.size() > 1 && is_wanted(unit);
+    if (!is_split) {
+      out.units.push_back(std::move(unit));
+      continue;
+    }
+    bool is_first = true;
+    for (const uint32_t number : unit.functions) {
+      const Function& function = index.functions()[number];
+      if (is_first || function.start >= out.units.back().end()) {
+        Unit& part = out.units.emplace_back(unit);
+        part.is_part = true;
+        part.size_is_exact = false;
+        part.address = function.start;
+        part.size = 0;
+        part.align = align_of(function.start, kCodeAlign);
+        part.name = function.name;
+        part.file = function.file;
+        part.functions.clear();
+        part.objects.clear();
+        is_first = false;
+      }
+      Unit& part = out.units.back();
+      const uint64_t end = std::min(uint64_t{function.start} + function.size, unit.end());
+      part.size = static_cast<uint32_t>(std::max(part.end(), end) - part.address);
+      part.functions.push_back(number);
     }
   }
-  for (Unit& unit : out.units) {
-    if (!unit.name.empty() && !can_be_listed(entry_of(unit, out))) unit.name.clear();
+  for (uint32_t i = 0; i < out.units.size(); ++i) {
+    for (const uint32_t function : out.units[i].functions) out.of_function[function] = i;
+    for (const uint32_t object : out.units[i].objects) out.of_object[object] = i;
   }
+  find_names(&out);
   return out;
+}
+
+std::string why_unnamed(const Unit& unit, const Units& all) {
+  if (is_piece(unit)) return "is a piece of what the linker puts together";
+  if (is_of_linker(unit, all)) return "is of the linker script, not of any object";
+  if (is_crowd(unit)) {
+    return "link-time optimisation wrote it into one section with others (link with "
+           "-ffunction-sections)";
+  }
+  return "has no name that a list could give";
 }
 
 Entry entry_of(const Unit& unit, const Units& all) {
   Entry entry;
   if (unit.kind != UnitKind::code) entry.kind = EntryKind::data;
   entry.name = base_name_of_clone(unit.name);
-  const bool is_own = !all.is_from_map || is_own_section(unit.section, entry.name, unit.kind);
+  const bool is_own =
+      !all.is_from_map || unit.is_part || is_own_section(unit.section, entry.name, unit.kind);
   if (!is_own) {
     entry.section = unit.section;
     entry.file = unit.library == unit.object || unit.library.empty()

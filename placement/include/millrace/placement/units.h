@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <set>
 #include <string>
 #include <vector>
@@ -27,6 +28,7 @@ struct Unit {
   std::vector<uint32_t> functions;  // in it; indices of index.functions()
   std::vector<uint32_t> objects;    // of index.objects()
   bool size_is_exact = false;       // from the map file
+  bool is_part = false;             // of an input section: an attribute moves it, a list does not
   uint64_t end() const { return uint64_t{address} + size; }
   uint32_t aligned() const { return (size + align - 1) / align * align; }  // bytes among others
 };
@@ -42,6 +44,15 @@ struct Units {
 };
 
 Units find_units(const ElfIndex& index);
+
+// Each function of the units that `is_wanted` is true for as a unit of its own, is_part: what the
+// compiler wrote into one section (link-time optimisation, or no -ffunction-sections) is still
+// moved one by one by attributes in the source.
+Units split_units(const ElfIndex& index, Units units,
+                  const std::function<bool(const Unit&)>& is_wanted);
+
+// Why a unit has no name.
+std::string why_unnamed(const Unit& unit, const Units& all);
 
 // The entry of a list that means this unit and, as far as names can tell, nothing else: the name
 // without clone suffixes, its file if another unit has the name, its section if it is not the
