@@ -8,6 +8,7 @@ import shlex
 import socket
 import struct
 import subprocess
+import sys
 import tempfile
 
 import jsonschema
@@ -20,6 +21,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 STAND_INS = ROOT / "test/zephyr"
 SAMPLES = sorted(path.parent for path in (ROOT / "zephyr/samples").glob("*/prj.conf"))
 ECHO = ROOT / "zephyr/samples/usb_udp_echo"
+CHOSEN = "zephyr,sram zephyr,itcm zephyr,dtcm"  # nodes of the board's devicetree
 WARNINGS = ["-std=c11", "-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Werror"]
 # The keys of scripts/zephyr_module.py (main, 2026) that we use; others would be refused there.
 MODULE_SCHEMA = {
@@ -46,40 +48,68 @@ def check_module_file():
     assert len(SAMPLES) >= 2
 
 
+def configured(scratch, root, text):
+    """A configuration of what the text sets, with what Zephyr's build would warn of, and fail for."""
+    kconf = kconfiglib.Kconfig(str(root), warn_to_stderr=False)
+    kconf.warn_assign_undef = kconf.warn_assign_override = True
+    (scratch / "merged").write_text("CONFIG_ARM=y\nCONFIG_SOC_MIMXRT1062=y\n" + text)
+    kconf.load_config(str(scratch / "merged"))
+    return kconf
+
+
+def unmet(kconf, text):
+    """The symbols that did not take the value which the text, the last word counts, gives them."""
+    wanted = dict(re.findall(r'^CONFIG_(\w+)="?([^"\n]*)"?$', text, re.M))
+    return {name: kconf.syms[name].str_value for name, value in wanted.items()
+            if kconf.syms[name].str_value != value}
+
+
 def check_kconfig(scratch):
     """Every symbol that a configuration file sets is ours or Zephyr's, and takes that value."""
     symbols = [line.split() for line in (STAND_INS / "symbols.txt").read_text().splitlines()
                if line and not line.startswith("#")]
     text = "".join(f'config {name}\n\t{kind} "{name}"\n' for name, kind, _, _ in symbols)
     (scratch / "Kconfig.zephyr").write_text(f'{text}source "{ROOT}/zephyr/Kconfig"\n')
-    always = "CONFIG_ARM=y\nCONFIG_SOC_MIMXRT1062=y\n"
-    os.environ.update(srctree=str(scratch), CONFIG_="CONFIG_")
+    os.environ.update(srctree=str(scratch), CONFIG_="CONFIG_", CHOSEN=CHOSEN)
+    sys.path.insert(0, str(STAND_INS))
     for sample in SAMPLES:
         own = sample / "Kconfig"
         root = own if own.is_file() else scratch / "Kconfig.zephyr"
+        base = (sample / "prj.conf").read_text()
         for extra in [None, *sorted(sample.glob("boards/*.conf")), *sorted(sample.glob("tune/*.conf"))]:
-            kconf = kconfiglib.Kconfig(str(root), warn_to_stderr=False)
-            kconf.warn_assign_undef = kconf.warn_assign_override = True
-            merged = always + (sample / "prj.conf").read_text()
-            (scratch / "merged").write_text(merged)
-            kconf.load_config(str(scratch / "merged"))
+            kconf = configured(scratch, root, base)
+            merged = base
             if extra:
                 kconf.warn_assign_override = False
                 kconf.load_config(str(extra), replace=False)
                 merged += extra.read_text()
             assert not kconf.warnings, (extra, kconf.warnings)
-            for name, value in dict(re.findall(r'^CONFIG_(\w+)="?([^"\n]*)"?$', merged, re.M)).items():
-                assert kconf.syms[name].str_value == value, (sample.name, extra, name, kconf.syms[name].str_value)
+            assert not unmet(kconf, merged), (sample.name, extra, unmet(kconf, merged))
             # The echo thread must not wait for USB itself; the fragment that lets it shows what comes of it.
             if sample == ECHO and (extra is None or extra.name != "no_net_threads.conf"):
                 assert kconf.syms["NET_TC_TX_COUNT"].str_value == "1", extra
             if extra and extra.name == "sampler.conf":
                 assert kconf.syms["ZERO_LATENCY_IRQS"].str_value == "y"
                 assert kconf.syms["MILLRACE_SAMPLER_WORDS"].str_value == "16384"
-    kconf = kconfiglib.Kconfig(str(scratch / "Kconfig.zephyr"), warn_to_stderr=False)
-    (scratch / "merged").write_text("CONFIG_ARM=y\nCONFIG_MILLRACE_PLACE=y\nCONFIG_MILLRACE_PLACE_RELOCATE=y\n")
-    kconf.load_config(str(scratch / "merged"))
+    # The driver of native_sim waits 50 ms between two looks at its TAP if nobody says otherwise.
+    for native, wait in (("y", "1"), ("n", "")):
+        kconf = configured(scratch, ECHO / "Kconfig", f"CONFIG_ARCH_POSIX={native}\n")
+        assert {kconf.syms[f"ETH_NATIVE_{name}_RX_TIMEOUT"].str_value for name in ("POSIX", "TAP")} == {wait}
+    together = "".join((ECHO / f"tune/{name}.conf").read_text() for name in (
+        "o2", "no_timeslicing", "no_stack_guard", "data_in_dtcm", "itcm_list"))
+    kconf = configured(scratch, ECHO / "Kconfig", together)
+    assert not kconf.warnings and not unmet(kconf, together), (kconf.warnings, unmet(kconf, together))
+    kconf = configured(scratch, scratch / "Kconfig.zephyr",
+                       "CONFIG_MILLRACE_PLACE=y\nCONFIG_MILLRACE_PLACE_RELOCATE=y\n")
     assert not kconf.warnings and kconf.syms["CODE_DATA_RELOCATION"].str_value == "y"
+    # Without the memory of its buffer or its handler the sampler is off, and Zephyr's build says why.
+    sampler = (ECHO / "tune/sampler.conf").read_text()
+    for missing in ("itcm", "dtcm"):
+        os.environ["CHOSEN"] = CHOSEN.replace(f"zephyr,{missing}", "")
+        kconf = configured(scratch, ECHO / "Kconfig", sampler)
+        assert unmet(kconf, sampler) == {"MILLRACE_SAMPLER": "n"}, missing
+        assert kconf.syms[f"MILLRACE_CHOSEN_{missing.upper()}"].str_value == "n"
+    os.environ["CHOSEN"] = CHOSEN
 
 
 def check_overlays(scratch):
@@ -98,7 +128,8 @@ def check_overlays(scratch):
     assert "zephyr,cdc-ecm-ethernet" in ecm and "zephyr,cdc-ncm-ethernet" not in ecm
     dtcm = tree(ECHO / "boards/teensy41.overlay", ECHO / "tune/data_in_dtcm.overlay")
     assert "zephyr,dtcm" not in dtcm and "zephyr,itcm" in dtcm
-    assert "cdc" not in tree(ECHO / "boards/native_sim.overlay")
+    for native in ECHO.glob("boards/native_sim*.overlay"):
+        assert "cdc" not in tree(native)
     assert "zephyr,cdc-acm-uart" in tree(ROOT / "zephyr/samples/link_stream/app.overlay")
 
 
@@ -109,8 +140,20 @@ def check_sample_files():
             for argument in shlex.split(test.get("extra_args", "")):
                 for name in argument.split("=", 1)[1].split(";"):
                     assert (sample / name).is_file(), name
+            # Zephyr takes the files of exactly this board: native_sim's are not those of native_sim/native/64.
+            for board in test["platform_allow"] if sample == ECHO else []:
+                for ending in ("conf", "overlay"):
+                    assert (sample / f"boards/{board.replace('/', '_')}.{ending}").is_file(), board
     for name in re.findall(r"`((?:tune|boards|src)/[\w./]+)`", (ECHO / "README.md").read_text()):
         assert (ECHO / name).exists(), name
+
+
+def libraries_placed():
+    """The names of whole libraries that our fragments and pages give."""
+    text = "".join(path.read_text() for path in (*ECHO.glob("tune/*.conf"), ROOT / "docs/zephyr.md"))
+    lists = re.findall(r'CONFIG_MILLRACE_PLACE_LIBRARIES="([^"]+)"', text)
+    assert len(lists) >= 2
+    return sorted({name for names in lists for name in names.split()})
 
 
 def check_cmake(scratch):
@@ -122,7 +165,7 @@ def check_cmake(scratch):
     (scratch / "list.txt").write_text("tcp_in\n")
     everything = {"MILLRACE_LINK": "y", "MILLRACE_LINK_UART": "y", "MILLRACE_SAMPLER": "y", "MILLRACE_PLACE": "y",
                   "MILLRACE_PLACE_SNIPPET": "y", "MILLRACE_PLACE_BUDGET": "32768", "USB_DEVICE_STACK_NEXT": "y",
-                  "MILLRACE_PLACE_LIST": f"{scratch}/list.txt", "MILLRACE_PLACE_LIBRARIES": "subsys__net__ip kernel"}
+                  "MILLRACE_PLACE_LIST": f"{scratch}/list.txt", "MILLRACE_PLACE_LIBRARIES": " ".join(libraries_placed())}
     for sample in SAMPLES:
         for index, symbols in enumerate(({}, everything)):
             build = scratch / f"{sample.name}{index}"

@@ -86,8 +86,10 @@ millrace_place({arguments})
 # Zephyr names its libraries before and after the folders of modules, and kernel in no list.
 add_custom_target(net SOURCES subsys/net/tcp.c subsys/net/my_tcp.c)
 add_custom_target(kernel SOURCES subsys/misc/misc.c)
+add_custom_target(misc SOURCES subsys/misc/misc.c)
+add_custom_target(whole SOURCES lib/whole.c)
 add_custom_target(empty)
-set_property(GLOBAL PROPERTY ZEPHYR_LIBS net empty linked_in_by_name)
+set_property(GLOBAL PROPERTY ZEPHYR_LIBS net misc whole empty linked_in_by_name)
 """
 
 
@@ -208,6 +210,17 @@ with tempfile.TemporaryDirectory() as scratch:
     assert in_itcm(zephyr.link((zephyr.base / "build/millrace_itcm.ld").read_text())) == [
         "misc_a", "misc_b", "tcp_in", "whole"]
 
+    # Which there are differs by version and configuration. A name of none, or of one without sources, is said
+    # by either way and with what there is; a prebuilt archive of a list is the linker's to find.
+    for method in ("SNIPPET", "RELOCATE"):
+        for name in ("subsys__net__lib__sockets", "empty"):
+            said = zephyr.place(["tcp_in"], method, f"LIBRARIES misc {name} whole", fails=True)
+            assert (f"CONFIG_MILLRACE_PLACE_LIBRARIES: this build has no library {name}: leave it out, or name one of "
+                    "its own: kernel misc net whole") in said, said
+    said = zephyr.place(["tcp_in", "@library libgone.a"], "RELOCATE", fails=True)
+    assert "line 2: this build has no library gone" in said, said
+    zephyr.place(["tcp_in", "@library libgcc.a"], "SNIPPET")
+
     # The filters: one call a source file, each anchored.
     calls = zephyr.place(["tcp_in file=tcp.c", "tcp_out file=net/tcp.c", "fast file=subsys/net/tcp.c.obj",
                           "helper file=libsubsys__net.a:my_tcp.c.obj", "@data table file=net/tcp.c", "@data count file=tcp.c",
@@ -235,7 +248,7 @@ with tempfile.TemporaryDirectory() as scratch:
              {"tcp": [".bss.count", ".data.table"], "my_tcp": [], "misc": []})):
         for method in ("RELOCATE", "SNIPPET") if location.startswith("DTCM") else ("RELOCATE",):
             calls = [words for name, *words in zephyr.place(lines, method) if words[:1] == ["LIBRARY"]]
-            assert [words[1] for words in calls] == ["net", "kernel"], calls
+            assert [words[1] for words in calls] == ["net", "misc", "whole", "kernel"], calls
             for words in calls:
                 assert words[-3:] == ["LOCATION", location, "NOKEEP"], words
                 pattern = "|".join(words[words.index("FILTER") + 1:words.index("LOCATION")])

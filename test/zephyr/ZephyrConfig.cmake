@@ -48,6 +48,13 @@ function(zephyr_code_relocate)
   file(APPEND ${CMAKE_BINARY_DIR}/calls "zephyr_code_relocate ${words}\n")
 endfunction()
 
+# The libraries that a build has, which in Zephyr are made by its own folders.
+file(STRINGS ${CMAKE_CURRENT_LIST_DIR}/libraries.txt libraries REGEX "^[^#]")
+foreach(library IN LISTS libraries)
+  add_custom_target(${library} SOURCES ${CMAKE_CURRENT_LIST_DIR}/libraries.txt)
+endforeach()
+set_property(GLOBAL PROPERTY ZEPHYR_LIBS ${libraries})
+
 # As Zephyr does with the `cmake` of each module.yml.
 foreach(module IN LISTS EXTRA_ZEPHYR_MODULES)
   get_filename_component(module ${module} ABSOLUTE)
