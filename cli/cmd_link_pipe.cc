@@ -3,6 +3,7 @@
 // only be read with waiting; it is left behind when the program ends.
 #include <condition_variable>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <vector>
 
@@ -39,25 +40,28 @@ struct Input {
   std::condition_variable room;
   std::vector<uint8_t> bytes;
   bool ended = false;
+  std::optional<host::Error> error;  // why it ended before its end
 };
 
 void read_input(const std::shared_ptr<Input>& input) {
   std::vector<uint8_t> block(kBlock);
   while (true) {
-    const size_t got = read_standard_input(block.data(), block.size());
+    const Result<size_t> got = read_standard_input(block.data(), block.size());
     std::unique_lock<std::mutex> lock(input->mutex);
-    if (got == 0) {
+    if (!got || *got == 0) {
+      if (!got) input->error = got.error();
       input->ended = true;
       return;
     }
     input->room.wait(lock, [&] { return input->bytes.size() < 4 * kBlock; });
     input->bytes.insert(input->bytes.end(), block.begin(),
-                        block.begin() + static_cast<std::ptrdiff_t>(got));
+                        block.begin() + static_cast<std::ptrdiff_t>(*got));
   }
 }
 
-// True: stdin has ended and all of it is in the session, END included.
-bool feed(LinkSession& session, Input& input) {
+// True: stdin has ended and all of it is in the session, END included. The device is not told of an
+// end that is none.
+Result<bool> feed(LinkSession& session, Input& input) {
   const std::lock_guard<std::mutex> lock(input.mutex);
   if (!input.bytes.empty()) {
     const size_t taken = session.write(0, input.bytes);
@@ -65,7 +69,9 @@ bool feed(LinkSession& session, Input& input) {
                       input.bytes.begin() + static_cast<std::ptrdiff_t>(taken));
     input.room.notify_one();
   }
-  return input.ended && input.bytes.empty() && session.end(0);
+  if (!input.ended || !input.bytes.empty()) return false;
+  if (input.error) return *input.error;
+  return session.end(0);
 }
 
 Status carry(LinkSession& session, const std::string& port) {
@@ -73,7 +79,11 @@ Status carry(LinkSession& session, const std::string& port) {
   std::thread(read_input, input).detach();
   bool fed = false;
   while (true) {
-    if (!fed) fed = feed(session, *input);
+    if (!fed) {
+      const Result<bool> all = feed(session, *input);
+      if (!all) return all.error();
+      fed = *all;
+    }
     if (Status status = session.wait(session.clock().now_ns() + kWaitNs); !status) return status;
     while (true) {
       const LinkItem item = session.peek(0);

@@ -8,6 +8,7 @@
 #include "cli/exit_code.h"
 #include "cli/link_place.h"
 #include "cli/link_transfer.h"
+#include "cli/output_file.h"
 #include "cli/pc_endpoint.h"
 #include "cli/print.h"
 #include "cli/standard_files.h"
@@ -30,22 +31,32 @@ constexpr int64_t kWaitNs = 100'000'000;
 // What a command asks for begins at once; a stream that nobody asked for may take its time.
 constexpr int64_t kCommandNs = 10'000'000'000;
 
+File open_unbuffered(const std::string& path, const char* mode) {
+  File file = open_file(path, mode);
+  if (file != nullptr) std::setvbuf(file.get(), nullptr, _IONBF, 0);
+  return file;
+}
+
 class Receiver {
  public:
-  // `keeps_place`: FILE.link is written when something changes. `watches_file`: FILE is a regular
-  // one, which nobody else may change; it has `before` bytes.
-  Receiver(LinkSession& session, const LinkTransfer& options, std::FILE* file, StoredPlace* place,
-           bool keeps_place, bool watches_file, uint64_t before, LinkRun* run)
+  // `is_regular`: FILE is one, so it keeps what it has until the stream begins, nobody else may
+  // change it then, and FILE.link is written when something changes. Resumed, it has `before`
+  // bytes.
+  Receiver(LinkSession& session, const LinkTransfer& options, File* file, StoredPlace* place,
+           bool is_regular, uint64_t before, LinkRun* run)
       : session_(session),
         options_(options),
-        file_(file),
+        file_(*file),
         place_(*place),
-        keeps_place_(keeps_place),
-        watches_file_(watches_file),
+        is_regular_(is_regular),
         before_(before),
         run_(*run) {}
 
   Status run() {
+    if (options_.resume) {
+      has_begun_ = true;
+      keep_place();
+    }
     int64_t shown_ns = 0;
     last_ns_ = session_.clock().now_ns();
     while (true) {
@@ -57,6 +68,7 @@ class Receiver {
            item = session_.peek(0)) {
         last_ns_ = now;
         anything_came_ = true;
+        if (Status status = begin(); !status) return status;
         if (Status status = take(item); !status) return status;
         if (item.kind == LinkItemKind::end) return check_file();
       }
@@ -70,6 +82,23 @@ class Receiver {
   }
 
  private:
+  void keep_place() {
+    keeps_place_ = is_regular_ && store_first_place(receive_place_path(options_.file), place_);
+  }
+
+  // A device that refuses the command, or says nothing, costs nobody an older recording. In this
+  // order, so that FILE.link never stands beside what was in FILE before.
+  Status begin() {
+    if (has_begun_) return {};
+    has_begun_ = true;
+    if (is_regular_) {
+      file_ = open_unbuffered(options_.file, "wb");
+      if (file_ == nullptr) return file_error("open", options_.file);
+    }
+    keep_place();
+    return {};
+  }
+
   Status store() const {
     return keeps_place_ ? store_place(receive_place_path(options_.file), place_) : Status();
   }
@@ -79,7 +108,7 @@ class Receiver {
       case LinkItemKind::nothing:
         break;
       case LinkItemKind::data:
-        if (std::fwrite(item.data.data(), 1, item.data.size(), file_) != item.data.size()) {
+        if (std::fwrite(item.data.data(), 1, item.data.size(), file_.get()) != item.data.size()) {
           return file_error("write", options_.file);
         }
         run_.bytes += item.data.size();
@@ -104,7 +133,7 @@ class Receiver {
   // Bytes that went into a file which has no name any more are lost.
   Status check_file() const {
     std::error_code error;
-    if (!watches_file_ ||
+    if (!is_regular_ || !has_begun_ ||
         std::filesystem::file_size(options_.file, error) == before_ + run_.bytes) {
       return {};
     }
@@ -131,10 +160,11 @@ class Receiver {
 
   LinkSession& session_;
   const LinkTransfer& options_;
-  std::FILE* file_;
+  File& file_;
   StoredPlace& place_;
-  bool keeps_place_;
-  bool watches_file_;
+  bool is_regular_;
+  bool has_begun_ = false;
+  bool keeps_place_ = false;
   uint64_t before_;
   LinkRun& run_;
   ProgressBar bar_;
@@ -191,35 +221,33 @@ int receive(const LinkTransfer& options, const Invocation& invocation) {
       host::make_endpoint(options.link.port, endpoint_schemes());
   if (!endpoint) return fail(endpoint.error());
   if (to_stdout) make_stdout_binary();
-  // What is in the file stays until there is a session to put in its place.
+  std::error_code no_matter;
+  if (!to_stdout && std::filesystem::is_fifo(options.file, no_matter)) {
+    if (const Status s = check_output(options.file); !s) return fail_output(s.error());
+  }
+  // Whether it can be written; what is in it stays.
   File file =
-      to_stdout ? File(stdout, [](std::FILE*) { return 0; }) : open_file(options.file, "ab");
+      to_stdout ? File(stdout, [](std::FILE*) { return 0; }) : open_unbuffered(options.file, "ab");
   if (file == nullptr) return fail(file_error("open", options.file));
   Result<std::unique_ptr<LinkSession>> session = open_session(**endpoint, options, resume);
   if (!session) return fail(session.error());
   place.link = (*session)->place();
+  if (to_stdout) std::setvbuf(stdout, nullptr, _IONBF, 0);
   const bool is_regular = !to_stdout && has_place(options.file);
-  bool keeps_place = is_regular;
-  if (is_regular && !options.resume) {
-    remove_place(place_path);  // of the file that ends here
-    file = open_file(options.file, "wb");
-    if (file == nullptr) return fail(file_error("open", options.file));
-  }
-  std::setvbuf(file.get(), nullptr, _IONBF, 0);
-  if (keeps_place) keeps_place = store_first_place(place_path, place);
+  if (is_regular && !options.resume)
+    remove_place(place_path);  // its session has ended with this one
   if (!options.resume && !options.command.empty()) say_line(**session, options.command);
   LinkRun run = begin_run("in", **session);
   run.device_buffer_bytes = (*session)->device_buffer_bytes(0);
   const int64_t start = (*session)->clock().now_ns();
   const uint64_t before = options.resume ? place.link.taken[0] - place.gap_bytes : 0;
-  const Status status =
-      Receiver(**session, options, file.get(), &place, keeps_place, is_regular, before, &run).run();
+  const Status status = Receiver(**session, options, &file, &place, is_regular, before, &run).run();
   // Interrupted, the session stays: --resume goes on. Where the device did not take the command, or
   // breaks the protocol, there is nothing to go on with.
   const bool over = status || status.error().code == ErrorCode::protocol ||
                     (status.error().code == ErrorCode::timeout && run.bytes == 0);
   (*session)->close(over);
-  if (over && keeps_place) remove_place(place_path);
+  if (over && is_regular) remove_place(place_path);
   return finish_run(options, invocation, "link receive", **session, &run, start, status,
                     to_stdout ? stderr : report_file(options.outputs));
 }

@@ -33,7 +33,18 @@ constexpr int64_t kStandsNs = 5'000'000'000;
 constexpr int64_t kVerdictNs = 2'000'000'000;
 constexpr size_t kBlock = 65536;
 
-Status give_file(LinkSession& session, const LinkTransfer& options, std::FILE* file, LinkRun* run) {
+// Not the file any more that `then` was noted of. What the kernel makes up as it is read (/proc)
+// has no size to compare.
+bool has_changed(const std::string& file, const StoredPlace& then) {
+  StoredPlace now;
+  if (!look_at_file(file, &now)) return false;
+  return now.file_size != then.file_size ||
+         (then.file_size != 0 && now.file_time != then.file_time);
+}
+
+// `noted`: of a regular file, before the first byte was read; else null.
+Status give_file(LinkSession& session, const LinkTransfer& options, std::FILE* file,
+                 const StoredPlace* noted, LinkRun* run) {
   std::vector<uint8_t> block(kBlock);
   size_t at = 0;
   size_t size = 0;
@@ -60,6 +71,12 @@ Status give_file(LinkSession& session, const LinkTransfer& options, std::FILE* f
         size = std::fread(block.data(), 1, block.size(), file);
         if (size == 0 && std::ferror(file) != 0) return file_error("read", options.file);
         file_ended = size == 0;
+        // The device is not told of an end: what it has may be half of one file, half of another.
+        if (file_ended && noted != nullptr && has_changed(options.file, *noted)) {
+          return Error{ErrorCode::io, options.file +
+                                          ": changed by another program while it was sent (wait "
+                                          "until it is whole, then send it again)"};
+        }
         continue;
       }
       const size_t taken = session.write(0, {block.data() + at, size - at});
@@ -106,8 +123,7 @@ Result<StoredPlace> place_to_resume(const LinkTransfer& options) {
   Result<StoredPlace> place = load_place(send_place_path(options.file));
   if (!place) return place;
   StoredPlace now;
-  if (!look_at_file(options.file, &now) || now.file_size != place->file_size ||
-      now.file_time != place->file_time) {
+  if (!look_at_file(options.file, &now) || has_changed(options.file, *place)) {
     return Error{ErrorCode::usage,
                  options.file +
                      ": has changed since the call that is to be gone on with (leave "
@@ -139,6 +155,8 @@ Status go_on_at(std::FILE* file, uint64_t offset, const LinkTransfer& options, u
 
 int send(const LinkTransfer& options, const Invocation& invocation) {
   if (const Status s = check_outputs(options.outputs); !s) return fail_output(s.error());
+  StoredPlace place;
+  const bool is_regular = has_place(options.file) && look_at_file(options.file, &place);
   const File file = open_file(options.file, "rb");
   if (file == nullptr) return fail(file_error("open", options.file));
   // A folder can be opened and not read.
@@ -147,9 +165,9 @@ int send(const LinkTransfer& options, const Invocation& invocation) {
   if (first != EOF) std::ungetc(first, file.get());
   std::optional<host::LinkPlace> resume;
   if (options.resume) {
-    const Result<StoredPlace> place = place_to_resume(options);
-    if (!place) return fail(place.error());
-    resume = place->link;
+    const Result<StoredPlace> loaded = place_to_resume(options);
+    if (!loaded) return fail(loaded.error());
+    resume = loaded->link;
   }
   Result<std::unique_ptr<host::Endpoint>> endpoint =
       host::make_endpoint(options.link.port, endpoint_schemes());
@@ -157,9 +175,8 @@ int send(const LinkTransfer& options, const Invocation& invocation) {
   Result<std::unique_ptr<LinkSession>> session = open_session(**endpoint, options, resume);
   if (!session) return fail(session.error());
   const std::string place_path = send_place_path(options.file);
-  StoredPlace place;
   place.link = (*session)->place();
-  bool keeps_place = has_place(options.file) && look_at_file(options.file, &place);
+  bool keeps_place = is_regular;
   if (keeps_place && !options.resume) {
     keeps_place = store_first_place(place_path, place);
   }
@@ -172,7 +189,8 @@ int send(const LinkTransfer& options, const Invocation& invocation) {
     status = go_on_at(file.get(), offset, options, place.file_size);
     if (status) print(stderr, "millrace: the device has {}\n", plural(offset, "byte"));
   }
-  if (status) status = give_file(**session, options, file.get(), &run);
+  if (status)
+    status = give_file(**session, options, file.get(), is_regular ? &place : nullptr, &run);
   const bool over = status || status.error().code == ErrorCode::protocol;
   (*session)->close(over);
   if (over && keeps_place) remove_place(place_path);

@@ -43,8 +43,12 @@ Error file_error(const std::string& what, const std::string& path) {
     case EPERM:
     case EROFS:
       return {ErrorCode::usage, start + "permission denied (choose a file you may use)"};
-    case ENOSPC:
     case EFBIG:
+      return {ErrorCode::no_space,
+              start +
+                  "a file may not be larger here (allow more with `ulimit -f`, or choose another "
+                  "file system; then go on with --resume)"};
+    case ENOSPC:
       return {ErrorCode::no_space, start + "no space left (free some, then go on with --resume)"};
     default:
       return {ErrorCode::io, start + std::strerror(number) + " (choose another place)"};

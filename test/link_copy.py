@@ -52,6 +52,7 @@ with tempfile.TemporaryDirectory() as folder:
     assert not (folder / "got.link").exists()
 
     # Killed in mid-stream, twice.
+    got.unlink()
     with e2e.PcDevice("--protocol", "link", "--faults", "drop=100@100000+200000") as device:
         words = [e2e.MILLRACE, "link", "receive", device.path, "-o", str(got)]
         extra = ["--command", "source 3000000 rate 1000000"]
@@ -72,8 +73,9 @@ with tempfile.TemporaryDirectory() as folder:
 
     # Another session has taken its place: said, not papered over.
     with e2e.PcDevice("--protocol", "link") as device:
-        process = subprocess.Popen([e2e.MILLRACE, "link", "receive", device.path, "-o", str(got)],
-                                   stdout=subprocess.DEVNULL)
+        process = subprocess.Popen([e2e.MILLRACE, "link", "receive", device.path, "-o", str(got),
+                                    "--command", "source 3000000 rate 100000"],
+                                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         while not (folder / "got.link").exists():
             time.sleep(0.01)
         process.kill()

@@ -43,12 +43,12 @@ with e2e.temporary_folder() as name:
         (folder / "whole.send.link").unlink()
         e2e.fails(*words, "--resume", expect=2, says="nothing to resume")
 
-    # A disk that fills up: said with the remedy, and gone on with.
+    # A limit on file sizes, as on a disk that fills up: said with the remedy, and gone on with.
     with e2e.PcDevice("--protocol", "link") as device:
         got = folder / "got"
         words = ["link", "receive", device.path, "-o", got, "--command", f"source {SIZE}"]
         outcome = e2e.millrace(*words, expect=1, preexec_fn=limit_files)
-        outcome.says("no space left (free some, then go on with --resume)")
+        outcome.says("a file may not be larger here (allow more with `ulimit -f`", "--resume")
         assert got.stat().st_size == 1 << 20
         e2e.millrace(*words, "--resume")
         assert got.read_bytes() == original
@@ -62,9 +62,39 @@ with e2e.temporary_folder() as name:
         e2e.fails(*words, "--resume", expect=2, says="delete it and leave out --resume")
         (folder / "got.link").unlink()
 
-    # A port that cannot be opened leaves the older file alone.
-    e2e.fails("link", "receive", "/dev/ttyNone", "-o", got, expect=3, says="there is no such port")
+    # Until the stream begins, the older file stays: no port, no answer, another protocol, a command
+    # that the device refuses or answers with words alone, Ctrl-C while nothing came.
+    for port, more, code, says in (
+            ("/dev/ttyNone", (), 3, "there is no such port"),
+            ("pc:link?mute", ("--timeout-ms", 300), 1, "no answer"),
+            ("pc:", (), 1, "measuring protocol"),
+            ("pc:link", ("--command", "bogus"), 1, "does not take the command `bogus`"),
+            ("pc:link", ("--command", "info", "--idle-ms", 300), 1, "the device said: ring bytes"),
+            ("pc:link", ("--idle-ms", 300), 1, "nothing came on the data stream")):
+        e2e.millrace("link", "receive", port, "-o", got, *more, expect=code).says(says)
+        assert got.read_bytes() == original, (port, more)
+        assert not (folder / "got.link").exists()
+    with e2e.PcDevice("--protocol", "link") as device:
+        process = e2e.start("link", "receive", device.path, "-o", got, "--command", "info")
+        assert e2e.read_line(process.stderr.buffer).startswith("device: ")
+        process.send_signal(signal.SIGINT)
+        assert process.wait(e2e.DEADLINE_S) == 130, process.communicate()
+        process.communicate()
     assert got.read_bytes() == original
+    # An empty stream is one.
+    empty = folder / "empty"
+    empty.write_bytes(b"older")
+    e2e.millrace("link", "receive", "pc:link", "-o", empty, "--command", "source 0")
+    assert empty.read_bytes() == b""
+
+    # A FIFO must have its reader, as for --json: waiting for one could not even be interrupted.
+    fifo = folder / "fifo"
+    os.mkfifo(fifo)
+    words = ("link", "receive", "pc:link", "-o", fifo, "--command", "source 1000")
+    e2e.fails(*words, expect=1, says=(f"write {fifo}", "nobody reads it (start the reader first)"))
+    with open(os.open(fifo, os.O_RDONLY | os.O_NONBLOCK), "rb") as reader:
+        e2e.millrace(*words)
+        assert reader.read() == original[:1000]
 
     # No file: no place beside it.
     done = subprocess.run([e2e.MILLRACE, "link", "receive", "pc:link", "-o", "-", "--command",
@@ -103,6 +133,24 @@ with e2e.temporary_folder() as name:
             assert process.returncode == 1, (out, err)
             assert "deleted, replaced or changed by another program" in err, err
         (folder / "got.link").unlink()
+
+    # A file that grows, or is written anew, while it is sent: what the device has is no file at all.
+    for mode in ("ab", "r+b"):
+        with e2e.PcDevice("--protocol", "link", "--faults", "rate=4000000") as device:
+            process = e2e.start("link", "send", device.path, whole)
+            e2e.wait_until_written(process, 1_000_000)
+            with open(whole, mode) as file:
+                file.write(b"more")
+            out, err = process.communicate(timeout=e2e.DEADLINE_S)
+            assert process.returncode == 1, (out, err)
+            assert f"{whole}: changed by another program while it was sent" in err, err
+    # Deleted, it is whole to who has it open.
+    with e2e.PcDevice("--protocol", "link") as device:
+        process = e2e.start("link", "send", device.path, whole)
+        e2e.wait_until_written(process, 1_000_000)
+        whole.unlink()
+        out, err = process.communicate(timeout=e2e.DEADLINE_S)
+        assert process.returncode == 0, (out, err)
 
     # What cannot be sent.
     e2e.fails("link", "send", "pc:link", folder / "none", expect=2, says="check the name")

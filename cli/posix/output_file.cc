@@ -37,9 +37,12 @@ Error write_failure(const std::string& path, int number) {
       return {ErrorCode::permission, start + "permission denied (choose a folder you may write)"};
     case ENOSPC:
     case EDQUOT:
-    case EFBIG:
       return {ErrorCode::no_space,
               start + "no space left (free some, or write elsewhere); an older file is untouched"};
+    case EFBIG:
+      return {ErrorCode::no_space, start +
+                                       "a file may not be larger here (allow more with `ulimit "
+                                       "-f`, or write elsewhere); an older file is untouched"};
     case EISDIR:
       return {ErrorCode::usage, start + "this is a folder (give a file name)"};
     case ENXIO:

@@ -6,11 +6,11 @@
 
 namespace millrace::cli {
 
-size_t read_standard_input(uint8_t* data, size_t size) {
+host::Result<size_t> read_standard_input(uint8_t* data, size_t size) {
   while (true) {
     const ssize_t got = ::read(STDIN_FILENO, data, size);
     if (got >= 0) return static_cast<size_t>(got);
-    if (errno != EINTR) return 0;
+    if (errno != EINTR) return standard_input_error(errno);
   }
 }
 
