@@ -208,6 +208,20 @@ std::string check_command(const Options& options, bool is_evicted) {
   return out;
 }
 
+// What stands below the attributes.
+std::string script_lines(const placement::PlacementList& list, const char* where) {
+  if (list.entries.empty()) return "";
+  std::string out = fmt::format(
+      "\n// No attribute can move these. For the linker script (Teensyduino's is "
+      "imxrt1062_t41.ld), "
+      "where\n// {}:\n",
+      where);
+  for (const placement::Entry& entry : list.entries) {
+    out += "//     " + section_patterns(entry) + '\n';
+  }
+  return out;
+}
+
 int run_evict(const Options& options, LoadedProgram* program, const profile::SampleSet& samples,
               const Invocation& invocation) {
   placement::EvictOptions evict;
@@ -234,14 +248,8 @@ int run_evict(const Options& options, LoadedProgram* program, const profile::Sam
     (one.has_source ? editable : script).entries.push_back(one.entry);
   }
   texts[kAttributes] = attribute_list(editable, &program->index, "FLASHMEM");
-  if (!script.entries.empty()) {
-    texts[kAttributes] +=
-        "\n// No attribute can move these. For the linker script, where its output section for "
-        "flash begins\n// (Teensyduino: above *(.flashmem*) in imxrt1062_t41.ld):\n";
-    for (const placement::Entry& entry : script.entries) {
-      texts[kAttributes] += "//     " + section_patterns(entry) + '\n';
-    }
-  }
+  texts[kAttributes] += script_lines(
+      script, "its output section for flash begins (Teensyduino: above *(.flashmem*))");
   Status written = write_outputs(options.outputs, document, evict_csv(eviction));
   if (written) written = write_files(options, texts);
   if (!written) return fail_output(written.error());
@@ -324,7 +332,11 @@ int run_place(const Options& options, LoadedProgram* program, const profile::Sam
     texts[kGnuLd] = gnu_ld_fragment(code.list);
     texts[kZephyrCmake] = zephyr_cmake(code.list, &program->index, code.region);
     texts[kZephyrSnippet] = zephyr_snippet(code.list);
-    texts[kAttributes] = attribute_list(code.list, &program->index, "FASTRUN");
+    texts[kAttributes] =
+        attribute_list(code.by_attribute, &program->index, "FASTRUN") +
+        script_lines(code.by_script,
+                     "an output section for fast memory begins (Teensyduino: below "
+                     "*(.fastrun))");
     texts[kOrderLld] = symbol_order_file(code.flash_order);
     texts[kOrderGnu] = gnu_ld_order(code.flash_order);
   }

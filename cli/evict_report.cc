@@ -18,6 +18,17 @@ using placement::Eviction;
 namespace {
 
 constexpr KeyRow row(12);
+constexpr size_t kMostDrivers = 4;
+
+// "a, b and 3 more".
+std::string first_of(const std::vector<std::string>& names) {
+  std::string out;
+  for (size_t i = 0; i < std::min(names.size(), kMostDrivers); ++i) {
+    out += fmt::format("{}{}", i == 0 ? "" : ", ", short_name(names[i], 40));
+  }
+  if (names.size() > kMostDrivers) out += fmt::format(" and {} more", names.size() - kMostDrivers);
+  return out;
+}
 
 }  // namespace
 
@@ -50,8 +61,9 @@ std::string evict_report(const Eviction& eviction, size_t top) {
   if (eviction.kept_for_controller > 0) {
     out += row("controller",
                fmt::format("{} stay that run while {} cannot be read: they drive its controller, "
-                           "to write it, or are called by such",
-                           plural(eviction.kept_for_controller, "function"), eviction.to));
+                           "to write it ({}), or are called by such",
+                           plural(eviction.kept_for_controller, "function"), eviction.to,
+                           first_of(eviction.drivers)));
   }
   for (const std::string& note : eviction.notes) out += row("note", note);
   Table table({"<function", "bytes", "busy %", "<file", "line"});
@@ -90,6 +102,7 @@ void add_evict_json(Json* document, const Eviction& eviction) {
                              {"veneer_bytes", eviction.veneer_bytes},
                              {"kept_for_interrupts", eviction.kept_for_interrupts},
                              {"kept_for_controller", eviction.kept_for_controller},
+                             {"controller_drivers", eviction.drivers},
                              {"is_enough", eviction.is_enough},
                              {"is_proved", eviction.is_proved},
                              {"weight", eviction.weight},

@@ -7,8 +7,9 @@
 // is the linker script.
 //
 // A symbol table says of inline functions that they are weak, unless link-time optimisation has
-// made everything local; then the line itself tells, where it is here: a member that is defined
-// outside of its class has `::` before its name.
+// made everything local, or global for its other partitions; then the line itself tells, where it
+// is here: a member that is defined outside of its class has `::` before its name. What is in a
+// header is inline.
 #include "evict/editable.h"
 
 #include <algorithm>
@@ -29,6 +30,7 @@ constexpr const char* kToolchain[] = {
     "libnosys", "libstdc++", "libsupc++", "libstdc++_nano", "libsupc++_nano", "librdimon"};
 constexpr const char* kToolchainFolders[] = {"/include/c++/", "/lib/gcc/", "/include/newlib/",
                                              "/arm-none-eabi/include/"};
+constexpr const char* kHeaders[] = {".h", ".hpp", ".hh", ".hxx", ".inl", ".tpp", ".ipp"};
 constexpr const char* kAssembler[] = {".S", ".s", ".asm", ".sx"};
 // Constructors of globals, thunks, initialisers of thread-local objects.
 constexpr const char* kMade[] = {"_GLOBAL__", "_ZTh", "_ZTv", "_ZTc", "_ZTH", "_ZTW", "__tcf_"};
@@ -47,6 +49,12 @@ std::string qualified_name(const std::string& symbol) {
     name.erase(at, kAnonymous.size());
   }
   return name;
+}
+
+// What C++ defines there is inline, or the program would have it twice.
+bool is_header(const std::string& file) {
+  return std::any_of(std::begin(kHeaders), std::end(kHeaders),
+                     [&](const char* ending) { return file.ends_with(ending); });
 }
 
 bool is_template(std::string name) {
@@ -84,23 +92,23 @@ bool Editable::is_editable(const Unit& unit, uint32_t number) {
   const std::string symbol = profile::base_name_of_clone(function.name);
   const bool is_cpp = symbol.starts_with("_Z");
   const std::string name = qualified_name(symbol);
-  if (is_cpp && (function.is_weak || is_template(name))) return false;
+  if (is_cpp && (function.is_weak || is_template(name) || is_header(file))) return false;
   if (name.find("{lambda") != std::string::npos) return false;
   if (lines_of(file) == nullptr) {
     // Not here. If others are, this is no file of the user's; else he builds elsewhere.
     return file[0] != '/' || !is_build_machine();
   }
-  return is_on_its_line(function, name);
+  return is_on_its_line(function, name, function.is_local || is_made_at_link(unit.object));
 }
 
-bool Editable::is_on_its_line(const Function& function, const std::string& name) {
+bool Editable::is_on_its_line(const Function& function, const std::string& name, bool is_doubtful) {
   const std::vector<std::string>& lines = *lines_of(function.file);
   if (function.line > lines.size()) return false;
   const std::string& line = lines[function.line - 1];
   const size_t colons = name.rfind("::");
   const bool may_be_member = colons != std::string::npos;
   const std::string bare = may_be_member ? name.substr(colons + 2) : name;
-  if (may_be_member && function.is_local) return line.find("::" + bare) != std::string::npos;
+  if (may_be_member && is_doubtful) return line.find("::" + bare) != std::string::npos;
   return line.find(bare) != std::string::npos;
 }
 

@@ -24,7 +24,8 @@ class Editable {
   bool is_build_machine();
   // Null: the file is not here.
   const std::vector<std::string>* lines_of(const std::string& file);
-  bool is_on_its_line(const profile::Function& function, const std::string& symbol);
+  // `is_doubtful`: symbols do not say whether it is inline, so a member must show its class.
+  bool is_on_its_line(const profile::Function& function, const std::string& name, bool is_doubtful);
 
   const ElfIndex& index_;
   std::map<std::string, std::optional<std::vector<std::string>>> files_;

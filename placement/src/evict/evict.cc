@@ -83,6 +83,16 @@ class Evictor {
     stays_ = stays.units;
     out_.kept_for_interrupts = stays.for_interrupts;
     out_.kept_for_controller = stays.for_controller;
+    out_.drivers.reserve(stays.drivers.size());
+    for (const uint32_t one : stays.drivers) {
+      out_.drivers.push_back(profile::readable_name(index_.functions()[one].name));
+    }
+    if (!out_.profile.has_exceptions) {
+      out_.notes.emplace_back(
+          "the samples do not say what ran in interrupts: handlers are known by their names and by "
+          "who installs them, what these call further down is not kept (record with --mode "
+          "callers)");
+    }
     input_ = read_fetches(out_.profile, units_, index_, {});
     make_pieces();
     choose();

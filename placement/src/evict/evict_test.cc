@@ -17,6 +17,7 @@ using ::testing::IsSupersetOf;
 using testing::kLarge;
 using ::testing::Not;
 using testing::Place;
+using ::testing::UnorderedElementsAre;
 
 // All code in ITCM, as Teensyduino has it.
 class Evict : public Place {
@@ -228,6 +229,7 @@ TEST_F(Evict, WhatDrivesTheSlowMemorysControllerStays) {
     EXPECT_THAT(names(out), Not(Contains(kept)));
   }
   EXPECT_EQ(out.kept_for_controller, 3u);
+  EXPECT_THAT(out.drivers, UnorderedElementsAre("wait_ready", "erase"));
 }
 
 // g++ ignores the attribute on a template, and refuses it for inline functions.
@@ -308,6 +310,66 @@ TEST_F(Evict, FunctionsLeaveASectionThatTheyShareOneByOne) {
   EXPECT_THAT(names(all), Not(Contains(HasSubstr("tick_isr"))));
   EXPECT_THAT(names(all), Not(Contains(HasSubstr("doubled"))));
   EXPECT_THAT(all.notes, Contains(HasSubstr("share a section")));
+}
+
+// Their names are in the symbols of C++ mangled, and may end in a number. Who attaches them is
+// hidden in tables of pointers.
+TEST_F(Evict, HandlersOfCppAreKnownByTheirNames) {
+  std::string text = "volatile unsigned v;\n#define FAR __attribute__((noinline)) void\n";
+  const std::vector<std::string> handlers = {"lpi2c1_isr", "spi_dma_rxISR0", "UART_IRQHandler",
+                                             "tick_interrupt_vector"};
+  std::string calls;
+  for (const std::string& name : handlers) {
+    text += "FAR " + name + "() { v = 1; v = 2; v = 3; }\n";
+    calls += name + "(); ";
+  }
+  text +=
+      "struct Port { static FAR rx_isr(); };\nFAR Port::rx_isr() { v = 4; v = 5; }\n"
+      "FAR visor() { v = 6; v = 7; }\n"
+      "extern \"C\" void reset_handler() { for (;;) { visor(); Port::rx_isr(); " +
+      calls + "} }\n";
+  program("start.cc", text, std::string(Toolchain::kFlags) + "-fno-exceptions -fno-rtti ");
+  sample("reset_handler", 30);
+  const std::vector<std::string> out = names(evicted(100'000));
+  EXPECT_THAT(out, Contains(HasSubstr("visor")));
+  EXPECT_THAT(out, Not(Contains(HasSubstr("rx_isr"))));
+  for (const std::string& name : handlers) EXPECT_THAT(out, Not(Contains(HasSubstr(name))));
+}
+
+// What C++ defines in a header is inline. Link-time optimisation makes such functions local or, for
+// its other partitions, global; weak they are no more.
+TEST_F(Evict, FunctionsOfHeadersAreForTheLinkerScript) {
+  t.write("shape.h",
+          "#pragma once\nextern volatile unsigned v;\n"
+          "#define FAR __attribute__((noinline))\n"
+          "struct Shape {\n  virtual FAR unsigned area() { v = 7; v = 8; v = 9; return v; }\n"
+          "  FAR unsigned size() { v = 17; v = 18; v = 19; return v; }\n};\n"
+          "inline FAR unsigned twice(unsigned x) { v = x * 2; v = 3; v = 4; return v; }\n");
+  const std::string text =
+      "#include \"shape.h\"\nvolatile unsigned v;\n"
+      "FAR unsigned plain(unsigned x) { v = x * 6; v = 20; v = 21; return v; }\n"
+      "extern \"C\" void reset_handler() { static Shape s; Shape* volatile p = &s;\n"
+      "  for (;;) v = p->area() + p->size() + twice(v) + plain(v); }\n";
+  for (const char* more : {"", "-flto -flto-partition=max"}) {
+    program("start.cc", text, std::string(Toolchain::kFlags) + "-fno-exceptions -fno-rtti " + more);
+    samples.samples.clear();
+    sample("reset_handler", 30);
+    size_t editable = 0;
+    for (const Evicted& one : evicted(100'000).evicted) {
+      if (one.name == "reset_handler") continue;
+      EXPECT_EQ(one.has_source, one.name.find("plain") != std::string::npos) << one.name << more;
+      editable += one.has_source ? 1 : 0;
+    }
+    EXPECT_EQ(editable, 1u) << more;
+  }
+}
+
+// Without exception numbers nobody knows what a handler calls further down.
+TEST_F(Evict, SamplesThatDoNotKnowInterruptsSaySo) {
+  sample("small", 30);
+  EXPECT_THAT(evicted(16).notes, Contains(HasSubstr("record with --mode callers")));
+  samples.has_exception = true;
+  EXPECT_THAT(evicted(16).notes, Not(Contains(HasSubstr("--mode callers"))));
 }
 
 TEST_F(Evict, TheRegionIsChosenAsForPlacing) {

@@ -29,10 +29,15 @@ std::string lower_case(std::string text) {
 
 bool has(const std::string& text, const char* part) { return text.find(part) != std::string::npos; }
 
-// As handlers are called by Teensyduino, CMSIS, and most others. Reset's calls the whole program.
-bool is_handler_name(const std::string& name) {
-  const std::string small = lower_case(name);
+// As handlers are called by Teensyduino, CMSIS, and most others; of C++ too, and with a number
+// (`_spi_dma_rxISR0`). Reset's calls the whole program.
+bool is_handler_name(const std::string& symbol) {
+  std::string small = lower_case(
+      profile::without_parameters(profile::readable_name(profile::base_name_of_clone(symbol))));
   if (has(small, "reset")) return false;
+  while (!small.empty() && std::isdigit(static_cast<unsigned char>(small.back())) != 0) {
+    small.pop_back();
+  }
   return small.ends_with("_irq") || small.ends_with("isr") || small.ends_with("handler") ||
          small.ends_with("interrupt_vector") || has(small, "irqhandler");
 }
@@ -64,6 +69,7 @@ class StaysFinder {
       if (target.region_at(functions[i].start) != &region || !drives(target, to, i)) continue;
       seen.insert(i);
       todo.push_back(i);
+      if (units_.of_function[i] != kNone) out_.drivers.push_back(i);
     }
     while (!todo.empty()) {
       const uint32_t at = todo.back();

@@ -12,8 +12,9 @@ namespace millrace::placement {
 
 struct Stays {
   std::vector<bool> units;
-  uint64_t for_interrupts = 0;  // units: handlers and what they call directly
-  uint64_t for_controller = 0;  // others: what runs while the slow memory cannot be read
+  uint64_t for_interrupts = 0;    // units: handlers and what they call directly
+  uint64_t for_controller = 0;    // others: what runs while the slow memory cannot be read
+  std::vector<uint32_t> drivers;  // functions that drive the controller themselves
 };
 
 // `to`: the memory that code would leave `region` for; null: not known.

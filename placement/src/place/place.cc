@@ -11,6 +11,7 @@
 #include <map>
 #include <set>
 
+#include "evict/editable.h"
 #include "millrace/placement/build_input.h"
 #include "place/choose.h"
 #include "place/region.h"
@@ -464,6 +465,7 @@ class Placer {
 
   void write_list() {
     std::set<std::string> seen;
+    Editable editable(index_);
     size_t unmapped = 0;
     for (const uint32_t number : out_.chosen.candidates) {
       const Candidate& one = out_.candidates[number];
@@ -475,7 +477,9 @@ class Placer {
           const Function& function = index_.functions()[unit.functions[0]];
           if (!function.has_debug_info) ++unmapped;
         }
-        if (seen.insert(entry_text(entry)).second) out_.list.entries.push_back(std::move(entry));
+        if (!seen.insert(entry_text(entry)).second) continue;
+        (editable.is_editable(unit) ? out_.by_attribute : out_.by_script).entries.push_back(entry);
+        out_.list.entries.push_back(std::move(entry));
       }
     }
     if (unmapped > 0) {

@@ -204,5 +204,34 @@ TEST_F(Place, WhatAListCannotNameIsNotMovable) {
   }));
 }
 
+// g++ refuses or ignores an attribute before a template or an inline function, and nobody edits the
+// toolchain's headers: those are for the linker script.
+TEST_F(Place, AttributesAreOnlyForWhatTheyCanMove) {
+  t.write(
+      "shape.h",
+      "#pragma once\nextern volatile unsigned v;\n"
+      "template <class T> __attribute__((noinline)) T doubled(T x) { v = x; v = 2; return v; }\n"
+      "struct Shape { __attribute__((noinline)) unsigned area() { v = 7; v = 8; return v; } };\n");
+  t.write("start.cc",
+          "#include \"shape.h\"\nvolatile unsigned v;\n"
+          "__attribute__((noinline)) unsigned plain(unsigned x) { v = x * 6; v = 20; return v; }\n"
+          "int main() { Shape s; for (;;) v = doubled(v) + s.area() + plain(v); }\n"
+          "extern \"C\" void reset_handler() { main(); }\n");
+  t.compile("start.cc",
+            std::string(profile::testing::Toolchain::kFlags) + "-fno-exceptions -fno-rtti ");
+  t.link("start.o", "", "-Wl,--gc-sections -Wl,-e,reset_handler");
+  index = t.index(true);
+  for (const profile::Function& one : index.functions()) {
+    if (one.name == "main" || one.name == "reset_handler") continue;
+    options.pin.push_back(one.name);
+    for (int i = 0; i < 30; ++i) add(one.start);
+  }
+  const Placement out = placed(1024);
+  EXPECT_EQ(out.list.entries.size(), 3u);
+  ASSERT_EQ(out.by_attribute.entries.size(), 1u);
+  EXPECT_EQ(out.by_attribute.entries[0].name, "_Z5plainj");
+  EXPECT_EQ(out.by_script.entries.size(), 2u);
+}
+
 }  // namespace
 }  // namespace millrace::placement

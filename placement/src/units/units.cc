@@ -227,13 +227,6 @@ bool is_own_section(const std::string& section, const std::string& base, UnitKin
   return std::any_of(std::begin(kData), std::end(kData), fits);
 }
 
-// Objects that link-time optimisation makes (GNU's, lld's). Their names are of that link alone, or
-// say nothing, so a section of one can be named only by the function that it is of.
-bool is_made_at_link(const std::string& object) {
-  return object.find(".ltrans") != std::string::npos || object.ends_with(".lto.o") ||
-         object == "lto.tmp";
-}
-
 // _init and _fini are put together from pieces: none may go alone.
 bool is_piece(const Unit& unit) {
   return unit.section == ".init" || unit.section == ".fini" || unit.name == "_init" ||
@@ -275,6 +268,12 @@ void find_names(Units* units) {
 }
 
 }  // namespace
+
+// GNU's, lld's.
+bool is_made_at_link(const std::string& object) {
+  return object.find(".ltrans") != std::string::npos || object.ends_with(".lto.o") ||
+         object == "lto.tmp";
+}
 
 Units find_units(const ElfIndex& index) {
   Units out = UnitFinder(index).run();

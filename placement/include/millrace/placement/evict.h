@@ -47,6 +47,7 @@ struct Eviction {
   std::vector<Evicted> evicted;      // fewest first: largest
   uint64_t kept_for_interrupts = 0;  // functions that were left out because handlers call them
   uint64_t kept_for_controller = 0;  // others, that run while the slow memory cannot be read
+  std::vector<std::string> drivers;  // of these, readable: those that drive its controller
   PlacementList list;
   profile::Profile profile;
   std::vector<std::string> notes;

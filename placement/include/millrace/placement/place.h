@@ -92,7 +92,8 @@ struct Placement {
   uint64_t lines_left = 0, lines_over = 0;  // of what stays; of these more than their sets hold
   profile::Interval gain_interval;          // of chosen.gain, 95 %, from the number of samples
   PlacementList list;
-  std::vector<Entry> flash_order;  // of what stays: the order in which it is best linked
+  PlacementList by_attribute, by_script;  // of it: what an attribute in the source moves, the rest
+  std::vector<Entry> flash_order;         // of what stays: the order in which it is best linked
   BootClosure boot;
   std::vector<std::string> notes;
   // By the profile's cycles per event, if they are known.

@@ -51,6 +51,9 @@ Units find_units(const ElfIndex& index);
 Units split_units(const ElfIndex& index, Units units,
                   const std::function<bool(const Unit&)>& is_wanted);
 
+// An object that link-time optimisation makes: its name is of one link alone, or says nothing.
+bool is_made_at_link(const std::string& object);
+
 // Why a unit has no name.
 std::string why_unnamed(const Unit& unit, const Units& all);
 
