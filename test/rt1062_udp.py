@@ -2,7 +2,10 @@
 """`millrace udp bench board:IMAGE`: the echo firmware on the virtual board. Twice the same to the
 nanosecond, everything answered and verified far above the published peak, and clear sentences for
 firmware that has no network."""
-from e2e import SOURCE, fails, measure, temporary_folder
+import pathlib
+
+from e2e import SOURCE, fails, measure, millrace, temporary_folder
+from elf32 import Elf32
 
 IMAGES = SOURCE / "build/arm/firmware/ports/rt1062"
 SHORT = ("--first", "10000", "--width", "20000", "--top", "30000", "--step-ms", "20")
@@ -53,3 +56,27 @@ fails("udp", "bench", image, "--host-address", "10.0.0.1/24", "--device-address"
       expect=2, says="not in the network of 10.0.0.1/24")
 fails("udp", "bench", image, "--device-address", "192.168.7.9", expect=3,
       says="nobody has the address 192.168.7.9")
+
+# Firmware that crashes over what it is asked is named as that, not as one that has no such address, or
+# loses everything: UDF #0 (0xDE00, DDI0403E A7.7.191) where the function of one stage begins.
+CRASH = bytes.fromhex("00de")
+
+
+def crashing_in(function, folder):
+    data = (IMAGES / "usb_echo_ecm_flash.elf").read_bytes()
+    elf = Elf32(data)
+    (address,) = {at for name, at in elf.functions.items() if function in name}
+    code = elf.load(address, 16)
+    assert data.count(code) == 1
+    image = folder / f"{function}.elf"
+    image.write_bytes(data.replace(code, CRASH + code[2:]))
+    return f"board:{image}"
+
+
+with temporary_folder() as name:
+    folder, crashed = pathlib.Path(name), "is in a fault handler: an undefined instruction at "
+    for function in ("answer_dhcp", "on_arp"):
+        fails("udp", "bench", crashing_in(function, folder), expect=3, says=[crashed, function])
+    # The report of what was lost comes first.
+    outcome = millrace("udp", "bench", crashing_in("on_udp_to_us", folder), *SHORT, expect=3)
+    outcome.says("200 lost", crashed, "on_udp_to_us(")

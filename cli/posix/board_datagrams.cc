@@ -27,6 +27,7 @@ namespace {
 constexpr int64_t kNetworkWaitNs = 5'000'000'000;
 constexpr int64_t kDhcpNs = 15'000'000'000;  // three attempts
 constexpr int64_t kArpNs = 3'000'000'000;
+constexpr int64_t kLookNs = 100'000'000;  // silence after which the firmware is looked at
 constexpr int64_t kPingNs = 1'000'000'000;
 constexpr int64_t kPingIntervalNs = 10'000'000;
 constexpr uint16_t kOurPort = 40'000, kAskPort = 40'001, kPingId = 0x4d52;
@@ -52,14 +53,15 @@ class BoardDatagrams final : public udp::DatagramPort {
     const auto is_known = [this] { return host_->neighbour(device_.address).has_value(); };
     host_->ping(device_.address, kPingId, 0, {});
     if (!run_until(kArpNs, is_known)) {
-      return not_found(fmt::format("nobody has the address {} (--device-address)",
-                                   board::format_ipv4(device_.address)));
+      return unanswered(fmt::format("nobody has the address {} (--device-address)",
+                                    board::format_ipv4(device_.address)));
     }
     info_.mtu = ethernet_.info().mtu;
     info_.interface = std::string(to_string(ethernet_.info().kind));
     info_.description = ethernet_.info().description;
     info_.has_kernel_stamps = true;
     start_ = ethernet_.counts();
+    look_ns_ = machine_->now_ns() + kLookNs;
     return Status();
   }
 
@@ -84,8 +86,17 @@ class BoardDatagrams final : public udp::DatagramPort {
   }
 
   std::optional<Error> trouble() override {
-    if (!machine_->is_dead() && ethernet_.is_configured()) return std::nullopt;
-    return machine_->gone();
+    if (machine_->is_dead() || !ethernet_.is_configured()) return machine_->gone();
+    // A fault handler may be left again: only one that is seen twice, with nothing answered before
+    // and between, is the end.
+    if (machine_->now_ns() >= look_ns_) {
+      look_ns_ = machine_->now_ns() + kLookNs;
+      const bool was_in_fault = !fault_.empty();
+      fault_ = machine_->fault();
+      is_crashed_ = was_in_fault && !fault_.empty();
+    }
+    if (!is_crashed_) return std::nullopt;
+    return Error{ErrorCode::gone, fmt::format("{}: {}", printable(info_.name), fault_)};
   }
 
   // What the interface does not take since the device does not: the same as a full queue.
@@ -140,6 +151,12 @@ class BoardDatagrams final : public udp::DatagramPort {
     return {ErrorCode::not_found, fmt::format("{}: {}", printable(info_.name), why)};
   }
 
+  // The firmware may have crashed over what it was asked.
+  Error unanswered(const std::string& why) const {
+    const std::string fault = machine_->fault();
+    return not_found(fault.empty() ? why : fault);
+  }
+
   template <class F>
   bool run_until(int64_t ns, F is_done) {
     const int64_t until = machine_->now_ns() + ns;
@@ -154,7 +171,7 @@ class BoardDatagrams final : public udp::DatagramPort {
     if (network.host.empty()) {
       host_->start_dhcp();
       if (!run_until(kDhcpNs, [this] { return host_->address().has_value(); })) {
-        return not_found(
+        return unanswered(
             "its device gives no address by DHCP (--host-address and --device-address say both)");
       }
       device_.address = host_->lease()->server;
@@ -191,6 +208,8 @@ class BoardDatagrams final : public udp::DatagramPort {
   }
 
   void take_udp(const board::UdpArrival& arrival) {
+    look_ns_ = static_cast<int64_t>(arrival.ns) + kLookNs;
+    fault_.clear();
     if (arrival.destination.port == kAskPort) {
       answer_.assign(arrival.payload.begin(), arrival.payload.end());
       machine_->stop();
@@ -211,6 +230,9 @@ class BoardDatagrams final : public udp::DatagramPort {
   std::vector<Waiting> waiting_;
   std::vector<uint8_t> answer_;
   uint32_t pongs_ = 0;
+  int64_t look_ns_ = 0;
+  std::string fault_;  // at the last look
+  bool is_crashed_ = false;
   udp::PortInfo info_;
 };
 

@@ -195,12 +195,17 @@ Error BoardMachine::gone() const {
   return Error{ErrorCode::gone, name_ + ": " + why};
 }
 
+std::string BoardMachine::fault() {
+  const std::string state = board_->fault_state();
+  return state.empty() ? state : "is in a fault handler: " + state.substr(0, state.find('\n'));
+}
+
 std::string BoardMachine::diagnosis(const std::string& what) {
   if (trouble_ == kAsleep) return fmt::format("the firmware has no {}, and sleeps for ever", what);
   if (!trouble_.empty()) return trouble_;
   if (!usb_->problem().empty()) return usb_->problem();
-  const std::string fault = board_->fault_state();
-  if (!fault.empty()) return "is in a fault handler: " + fault.substr(0, fault.find('\n'));
+  const std::string state = fault();
+  if (!state.empty()) return state;
   return fmt::format("the firmware has no {} after 5 s (try `millrace board run` with it)", what);
 }
 

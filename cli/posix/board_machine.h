@@ -46,6 +46,8 @@ class BoardMachine final : public host::Clock {
   board::UsbSerialPort& usb() { return *usb_; }
   bool is_dead() const { return !trouble_.empty(); }
   host::Error gone() const;
+  // While the firmware is in a fault handler: that, and the cause, in one clause; else "".
+  std::string fault();
   // What the firmware does when it has no `what` ("USB serial port"): one clause.
   std::string diagnosis(const std::string& what);
 
