@@ -151,12 +151,21 @@ def check_pty(folder):
 
 
 def check_bad_input(folder):
-    # A PTY's link takes the place of a link, never of a file.
-    (folder / "notes").write_text("mine")
-    fails("board", "run", FOLDER / "hello_flash.hex", "--uart", f"6=pty:{folder}/notes", expect=2,
-          says="File exists")
-    assert (folder / "notes").read_text() == "mine"
     hello = FOLDER / "hello_flash.hex"
+    # A PTY's link takes the place of one to a terminal that is gone; a file, a link to one and the
+    # link of a terminal that is in use stay what they are.
+    (folder / "notes").write_text("mine")
+    (folder / "leads").symlink_to("notes")
+    terminal = os.ttyname(os.openpty()[1])
+    (folder / "used").symlink_to(terminal)
+    for name in ("notes", "leads", "used"):
+        fails("board", "run", hello, "--uart", f"6=pty:{folder}/{name}", expect=2,
+              says=("--uart: link", str(folder / name)))
+    assert (folder / "notes").read_text() == "mine"
+    assert os.readlink(folder / "leads") == "notes" and os.readlink(folder / "used") == terminal
+    (folder / "gone").symlink_to("/dev/pts/1000000")
+    millrace("board", "run", hello, "--seconds", "0.001", "--uart", f"6=pty:{folder}/gone")
+    assert not (folder / "gone").is_symlink()
     fails("board", "run", folder / "absent.elf", expect=2, says="absent.elf")
     fails("board", "run", folder, expect=2, says="folder")
     (folder / "short.bin").write_bytes(bytes(64))

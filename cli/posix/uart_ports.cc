@@ -3,7 +3,6 @@
 
 #include <fcntl.h>
 #include <pty.h>
-#include <sys/stat.h>
 #include <termios.h>
 #include <unistd.h>
 
@@ -12,6 +11,7 @@
 #include <cstring>
 
 #include "cli/print.h"
+#include "firmware/ports/pc/pty_link.h"
 
 namespace millrace::cli {
 
@@ -51,8 +51,10 @@ Result<UartPlace> parse_uart_place(const std::string& text) {
 UartPorts::~UartPorts() {
   for (Port& port : ports_) {
     if (port.descriptor >= 0) {
+      // What somebody else has put there meanwhile stays.
+      const std::string& link = port.place.path;
+      if (!link.empty() && firmware::link_target(link) == port.terminal) unlink(link.c_str());
       close(port.descriptor);
-      if (!port.place.path.empty()) unlink(port.place.path.c_str());
     }
   }
 }
@@ -85,17 +87,14 @@ Status UartPorts::open(const std::vector<UartPlace>& places, std::FILE* report,
       fcntl(port.descriptor, F_SETFL, O_NONBLOCK);
       fcntl(port.descriptor, F_SETFD, FD_CLOEXEC);
       fcntl(slave, F_SETFD, FD_CLOEXEC);
+      port.terminal = name;
       if (!place.path.empty()) {
-        // Only a link of an earlier run makes room, never a file.
-        struct stat there {};
-        if (lstat(place.path.c_str(), &there) == 0 && S_ISLNK(there.st_mode)) {
-          unlink(place.path.c_str());
-        }
+        const std::string start = fmt::format("--uart: link {}: ", printable(place.path));
+        const std::string problem = firmware::pty_link_problem(place.path, name);
+        if (!problem.empty()) return Error{ErrorCode::usage, start + printable(problem)};
+        unlink(place.path.c_str());
         if (symlink(name, place.path.c_str()) != 0) {
-          const int number = errno;
-          port.place.path.clear();  // what is there is not ours
-          return Error{ErrorCode::usage, fmt::format("--uart: link {}: {} (choose another place)",
-                                                     printable(place.path), std::strerror(number))};
+          return Error{ErrorCode::usage, start + std::strerror(errno) + " (choose another place)"};
         }
       }
       write_now(report, fmt::format("LPUART{} is at {}\n", place.uart, name));

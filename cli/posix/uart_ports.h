@@ -56,7 +56,8 @@ class UartPorts {
   struct Port {
     bool open = false;
     UartPlace place;
-    int descriptor = -1;  // PTY's master
+    int descriptor = -1;   // PTY's master
+    std::string terminal;  // PTY's path
     OutputStream file;
     std::string waiting;   // to be written
     std::string to_board;  // read from the PTY, not taken yet

@@ -8,9 +8,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cctype>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include "image/elf_image.h"
 #include "image/hex_image.h"
@@ -80,6 +82,33 @@ bool has_extension(const std::string& path, std::initializer_list<std::string_vi
   return false;
 }
 
+// What packs firmware for other loaders, or any file, by how it begins; empty: none of these.
+std::string_view container_of(std::span<const uint8_t> bytes) {
+  constexpr std::pair<std::string_view, std::string_view> kContainers[] = {
+      {"UF2\n", "a UF2 file"},
+      {"DfuSe", "a DfuSe file"},
+      {"!<arch>\n", "a library of object files"},
+      {"PK\x03\x04", "a ZIP archive"},
+      {"\x1F\x8B", "compressed by gzip"},
+      {"\xFD"
+       "7zXZ",
+       "compressed by xz"},
+      {"BZh", "compressed by bzip2"},
+      {"MZ", "a program for Windows"},
+      {"\xEF\xBB\xBF:", "an Intel HEX file behind a byte order mark"},
+  };
+  const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  for (const auto& [magic, name] : kContainers) {
+    if (text.starts_with(magic)) return name;
+  }
+  // S0, two digits of the record's length, four of an address.
+  const bool is_record = text.size() > 8 && text[0] == 'S' && text[1] >= '0' && text[1] <= '3' &&
+                         std::all_of(text.begin() + 2, text.begin() + 8, [](char c) {
+                           return std::isxdigit(static_cast<unsigned char>(c)) != 0;
+                         });
+  return is_record ? "a Motorola S-record file" : "";
+}
+
 std::string parse_binary(const std::string& path, std::span<const uint8_t> bytes, uint32_t address,
                          Image* out) {
   // Loading a damaged HEX or ELF file as a binary would end in a misleading complaint.
@@ -93,7 +122,14 @@ std::string parse_binary(const std::string& path, std::span<const uint8_t> bytes
            " offset 0x0: no ELF magic 7F 45 4C 46, though the file is named so (rename a "
            "binary to .bin; build or copy an ELF file again)";
   }
-  if (address == 0) address = kFlashBase;
+  if (address == 0) {
+    const std::string_view container = container_of(bytes);
+    if (!container.empty()) {
+      return fmt::format("{}: {} (give the ELF, Intel HEX or binary file of the same build)", path,
+                         container);
+    }
+    address = kFlashBase;
+  }
   if (uint64_t{address} + bytes.size() > uint64_t{1} << 32) {
     return fmt::format(
         "{}: {} bytes at 0x{:08X} reach beyond the address space (give a lower "

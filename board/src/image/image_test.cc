@@ -82,6 +82,43 @@ TEST_F(ImageFile, DamagedHexAndElfAreNotTakenForBinaries) {
   EXPECT_THAT(error.message, HasSubstr("a.elf offset 0x0: no ELF magic"));
 }
 
+// Magic numbers as file(1) knows them.
+TEST_F(ImageFile, ContainersAreNamedAndNotTakenForBinaries) {
+  const std::pair<std::string, std::string> files[] = {
+      {"UF2\nWQ]\x9E", "a UF2 file"},
+      {"DfuSe\x01", "a DfuSe file"},
+      {"!<arch>\nx.o/", "a library of object files"},
+      {"PK\x03\x04", "a ZIP archive"},
+      {"\x1F\x8B\x08", "compressed by gzip"},
+      {"\xFD"
+       "7zXZ",
+       "compressed by xz"},
+      {"BZh91AY", "compressed by bzip2"},
+      {"MZ\x90", "a program for Windows"},
+      {"\xEF\xBB\xBF:00000001FF\n", "behind a byte order mark"},
+      {"S00600004844521B\n", "a Motorola S-record file"},
+      {"S30D60000000464346420000000084\r\n", "a Motorola S-record file"},
+  };
+  for (const auto& [content, says] : files) {
+    const std::string path = write("a.bin", content);
+    Image image;
+    ImageError error;
+    EXPECT_FALSE(load_image(path, 0, &image, &error)) << says;
+    EXPECT_THAT(error.message, HasSubstr(says));
+    EXPECT_THAT(error.message, HasSubstr("a.bin: "));
+    EXPECT_THAT(error.message, HasSubstr("(give the ELF, Intel HEX or binary file"));
+    // Who says where a binary stands means one.
+    EXPECT_TRUE(load_image(path, 0x20200000, &image, &error)) << says;
+  }
+  // Data that only resembles one.
+  for (const std::string content :
+       {"S", "S0", "S0060000", "SS060000484", "S006000G484", "UF2", "B"}) {
+    Image image;
+    ImageError error;
+    EXPECT_TRUE(load_image(write("a.bin", content), 0, &image, &error)) << content;
+  }
+}
+
 TEST_F(ImageFile, WhatCannotBeReadIsNamedWithARemedy) {
   EXPECT_THAT(unreadable((folder_ / "none").string()), HasSubstr("there is no such file"));
   EXPECT_THAT(unreadable(write("x", "y") + "/z"), HasSubstr("there is no such file"));
