@@ -37,13 +37,10 @@ std::string short_name(std::string name, size_t width) {
   for (size_t at = name.find(kAnonymous); at != std::string::npos; at = name.find(kAnonymous)) {
     name.erase(at, kAnonymous.size());
   }
-  // Behind the parameters, which may be references to arrays: `f(char (&) [8]) [main.c]`.
-  const size_t close = name.rfind(')');
-  const size_t suffix = name.find(" [", close == std::string::npos ? 0 : close);
-  const std::string end = suffix == std::string::npos ? "" : name.substr(suffix);
-  if (suffix != std::string::npos) name.resize(suffix);
-  const std::string bare = profile::without_parameters(name);
-  name = (bare.empty() ? name : bare) + end;
+  const size_t suffix = name.ends_with(']') ? name.rfind(" [") : std::string::npos;
+  const std::string file = suffix == std::string::npos ? "" : name.substr(suffix);
+  name.resize(name.size() - file.size());
+  name = profile::without_parameters(name) + file;
   return cut_middle(name, width);
 }
 

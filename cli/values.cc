@@ -57,8 +57,13 @@ Result<uint32_t> parse_frame_size(const std::string& text) {
 }  // namespace
 
 Result<uint64_t> parse_number(const std::string& text, Scale scale, uint64_t min, uint64_t max) {
-  const Error wrong{ErrorCode::usage,
-                    fmt::format("must be a number in {}..{}", grouped(min), grouped(max))};
+  const std::string range = fmt::format("must be a number in {}..{}", grouped(min), grouped(max));
+  const Error wrong{ErrorCode::usage, range};
+  // 1e9 and 1KiB are numbers to who writes them.
+  const Error form{ErrorCode::usage,
+                   max < 4096 ? range
+                              : fmt::format("{}, written as 4096, {} or 0x1000", range,
+                                            scale == Scale::bytes ? "4K" : "4k (4,000), 4Ki")};
   const bool hex = text.rfind("0x", 0) == 0;
   const uint64_t base = hex ? 16 : 10;
   uint64_t number = 0;
@@ -74,9 +79,10 @@ Result<uint64_t> parse_number(const std::string& text, Scale scale, uint64_t min
     if (number > (UINT64_MAX - digit) / base) return wrong;
     number = number * base + digit;
   }
-  if (at == first) return wrong;
+  if (at == first) return form;
   const std::optional<uint64_t> factor = factor_of(text.substr(at), scale);
-  if (!factor || number > UINT64_MAX / *factor) return wrong;
+  if (!factor) return form;
+  if (number > UINT64_MAX / *factor) return wrong;
   number *= *factor;
   if (number < min || number > max) return wrong;
   return number;

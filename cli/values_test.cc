@@ -34,6 +34,16 @@ TEST(ParseNumber, RefusesWhatIsNoNumberInRange) {
   EXPECT_TRUE(parse_number("10", Scale::bytes, 1, 10));
   EXPECT_EQ(parse_number("0", Scale::bytes, 1, 16777216).error().message,
             "must be a number in 1..16,777,216");
+  // In the range, but not as numbers are written here.
+  for (const char* text : {"1e3", "4KiB", "1.5K", "1_000", ""}) {
+    EXPECT_EQ(parse_number(text, Scale::bytes, 1, 16777216).error().message,
+              "must be a number in 1..16,777,216, written as 4096, 4K or 0x1000")
+        << text;
+    EXPECT_EQ(parse_number(text, Scale::count, 1, 65535).error().message,
+              "must be a number in 1..65,535, written as 4096, 4k (4,000), 4Ki or 0x1000")
+        << text;
+  }
+  EXPECT_EQ(parse_number("1e3", Scale::count, 1, 8).error().message, "must be a number in 1..8");
 }
 
 TEST(Whole, RoundsAndGroups) {

@@ -131,6 +131,7 @@ SessionEnd Session::run() {
   const bool is_virtual = clock_.is_virtual();
   const bool may_lend = has_in_ && settings_.window_frames == 0 && !is_virtual;
   const bool write_thread = has_in_ && has_out_ && !is_virtual;
+  const int64_t watched_ns = clock_.now_ns();
   const int64_t cpu_before = thread_cpu_ns();
   last_tick_ns_ = last_answer_ns_ = start_.start_ns;
   now_ns_ = clock_.now_ns();
@@ -176,8 +177,9 @@ SessionEnd Session::run() {
   if (in_) in_->finish();
   result_.reads.ring_full = reader_->ring_full();
   if (!is_virtual && result_.duration_ns > 0) {
-    const auto wall = static_cast<double>(result_.duration_ns);
     const int64_t own = thread_cpu_ns() - cpu_before;
+    // What it takes to begin and to end is in it: the time of that must be too.
+    const auto wall = static_cast<double>(clock_.now_ns() - std::min(watched_ns, start_.start_ns));
     const int64_t total = own + reader_->cpu_ns() + out_cpu_ns_;
     const int64_t verify = std::min(own, verify_ns_);
     result_.cpu.read = static_cast<double>(total - out_cpu_ns_ - verify) / wall;

@@ -238,6 +238,33 @@ TEST(Traps, ParametersAreCutAndAnonymousNamespacesAreNone) {
   EXPECT_EQ(without_parameters("memcpy"), "memcpy");
 }
 
+// As c++filt writes them.
+TEST(Traps, BracketsThatHoldNoParametersStay) {
+  const std::pair<const char*, const char*> names[] = {
+      {"a::encode(a::Hello const&, unsigned char (&) [92])", "a::encode"},
+      {"void f<(Mode)3>(int)", "void f<(Mode)3>"},
+      {"std::enable_if<((4)>(3)), int>::type g<4>()", "std::enable_if<((4)>(3)), int>::type g<4>"},
+      {"int h<std::vector<int> (*)(char)>(int)", "int h<std::vector<int> (*)(char)>"},
+      {"a::operator<(a::S const&, a::S const&)", "a::operator<"},
+      {"a::S& a::operator<< <int>(a::S&, int)", "a::S& a::operator<< <int>"},
+      {"a::S::operator->() const", "a::S::operator->"},
+      {"a::S::operator int() const", "a::S::operator int"},
+      {"a::operator_of(int)", "a::operator_of"},
+      {"f(int)::{lambda(char)#1}::operator()(char) const", "f::{lambda(char)#1}::operator()"},
+      {"f(int)::{lambda(char)#1}::_FUN(char)", "f::{lambda(char)#1}::_FUN"},
+      {"guard variable for f(void (*)(int))::once", "guard variable for f::once"},
+      {"a::S::f() const::once", "a::S::f::once"},
+      {"void (*g<int>(int))(char)", "void (*g<int>(int))"},
+      {"decltype (1) h<int>(int)", "decltype (1) h<int>"},
+      {"(anonymous namespace)::S::~S()", "(anonymous namespace)::S::~S"},
+      {"f(", "f("},
+      {"(", "("},
+      {")>}", ")>}"},
+      {"", ""},
+  };
+  for (const auto& [readable, bare] : names) EXPECT_EQ(without_parameters(readable), bare);
+}
+
 TEST(Traps, NamesThatAreNotThereAreToldWithThoseLikeThem) {
   Toolchain t;
   t.write("main.cc",

@@ -50,7 +50,7 @@ struct ReadStats {
 };
 
 struct CpuShare {
-  double read = 0;    // CPU time of reading / duration
+  double read = 0;    // CPU time of reading / time of the run, its beginning and end included
   double verify = 0;  // the same of verifying, timed on one block in 16
   double total_ns_per_byte = 0;
 };

@@ -172,7 +172,8 @@ class ElfIndex {
 
 // `Serial::begin(unsigned int)` for a mangled C++ name; others as they are.
 std::string readable_name(const std::string& symbol);
-// "a::(anonymous namespace)::f(int)" -> "a::(anonymous namespace)::f".
+// "a::(anonymous namespace)::f(int)" -> "a::(anonymous namespace)::f"; those of a function around a
+// local one go too: "f(int)::once" -> "f::once". Brackets that hold no parameters stay.
 std::string without_parameters(const std::string& readable);
 // Without the suffixes that compilers give to clones: `f.part.0.isra.1` -> `f`.
 std::string base_name_of_clone(const std::string& symbol);
