@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// An open-addressing table of 65,536 entries: an entry costs one cache line of a look-up, where a
-// node of std::unordered_map costs three and an allocation a URB. Nothing is removed singly; when
-// three quarters are used, entries of ended URBs are swept out at once. Places depend on a seed of
-// each run: ids that fall on one place, chosen by whoever wrote the file, would cost a look through
-// all of them each (2.2 s for 36,000 records).
+// An open-addressing table: an entry costs one cache line of a look-up, where a node of
+// std::unordered_map costs three and an allocation a URB. Nothing is removed singly; when three
+// quarters are used it doubles, up to 65,536 entries, of which those of ended URBs are then swept
+// out at once. Places depend on a seed of each run: ids that fall on one place, chosen by whoever
+// wrote the file, would cost a look through all of them each (2.2 s for 36,000 records).
 #include "urb_tracker.h"
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 namespace millrace::capture {
 namespace {
 
-constexpr size_t kTable = 65536;
+constexpr size_t kFirstTable = 256, kLargestTable = 65536;  // powers of 2
 
 // The finalizer of MurmurHash3.
 uint64_t mixed(uint64_t x) {
@@ -28,17 +28,19 @@ uint64_t random_seed() {
 
 }  // namespace
 
-UrbTracker::UrbTracker(TransferSink* sink) : sink_(sink), seed_(random_seed()), table_(kTable) {}
+UrbTracker::UrbTracker(TransferSink* sink)
+    : sink_(sink), seed_(random_seed()), table_(kFirstTable) {}
 
 size_t UrbTracker::place_of(uint64_t id, uint16_t bus) const {
-  return static_cast<size_t>((mixed(id ^ seed_) + uint64_t{bus} * 0x9e3779b1) % kTable);
+  return static_cast<size_t>((mixed(id ^ seed_) + uint64_t{bus} * 0x9e3779b1) &
+                             (table_.size() - 1));
 }
 
 uint32_t UrbTracker::asked_of(const Slot& slot) { return slot.asked_known ? slot.asked : 0; }
 
 UrbTracker::Entry* UrbTracker::find(uint64_t id, uint16_t bus, bool add) {
-  if (add && used_ >= kTable / 4 * 3) sweep();
-  for (size_t at = place_of(id, bus);; at = (at + 1) % kTable) {
+  if (add && used_ >= table_.size() / 4 * 3) make_room();
+  for (size_t at = place_of(id, bus);; at = (at + 1) & (table_.size() - 1)) {
     Entry& entry = table_[at];
     if (entry.state != State::free && entry.id == id && entry.bus == bus) return &entry;
     if (entry.state != State::free) continue;
@@ -51,12 +53,14 @@ UrbTracker::Entry* UrbTracker::find(uint64_t id, uint16_t bus, bool add) {
   }
 }
 
-void UrbTracker::sweep() {
-  std::vector<Entry> old(kTable);
+void UrbTracker::make_room() {
+  const bool grows = table_.size() < kLargestTable;
+  std::vector<Entry> old(grows ? 2 * table_.size() : table_.size());
   old.swap(table_);
   used_ = 0;
   for (const Entry& entry : old) {
-    if (entry.state == State::open) *find(entry.id, entry.bus, true) = entry;
+    const bool stays = entry.state == State::open || (grows && entry.state == State::ended);
+    if (stays) *find(entry.id, entry.bus, true) = entry;
   }
 }
 

@@ -49,7 +49,7 @@ class UrbTracker {
   void refuse(const UrbEvent& event);
   Entry* find(uint64_t id, uint16_t bus, bool add);
   void close(Entry* entry);
-  void sweep();
+  void make_room();
   void copy(const UrbEvent& event, Slot* slot);
   size_t place_of(uint64_t id, uint16_t bus) const;
   static uint32_t asked_of(const Slot& slot);
