@@ -460,5 +460,33 @@ TEST(NtbSize, IsThatOfAWrittenBlock) {
   }
 }
 
+// Ids that only grow, as of captures that number their URBs. Every tenth, 14,000 of at most 16,384,
+// stays open until all others are over.
+TEST(Urbs, AreFoundHoweverManyCameInBetween) {
+  constexpr uint64_t kUrbs = 140'000;
+  std::vector<TestRecord> records;
+  records.reserve(2 * kUrbs);
+  const auto add = [&](uint64_t id, char type) {
+    TestUrb urb;
+    urb.id = id;
+    urb.type = type;
+    urb.endpoint = 0x81;
+    urb.time_us = static_cast<int64_t>(records.size());
+    urb.length = 512;
+    records.push_back(usbmon(urb));
+  };
+  for (uint64_t id = 1; id <= kUrbs; ++id) {
+    add(id, 'S');
+    if (id % 10 != 0) add(id, 'C');
+  }
+  const auto open = analyse_file(pcap_file(220, records));
+  EXPECT_EQ(open->urbs.open_at_end, kUrbs / 10);
+  for (uint64_t id = 10; id <= kUrbs; id += 10) add(id, 'C');
+  const auto all = analyse_file(pcap_file(220, records));
+  EXPECT_EQ(all->urbs.submissions, kUrbs);
+  EXPECT_EQ(all->urbs.completions, kUrbs);
+  EXPECT_EQ(all->urbs.open_at_end + all->urbs.without_submission + all->urbs.untracked, 0u);
+}
+
 }  // namespace
 }  // namespace millrace::capture
