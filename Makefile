@@ -39,7 +39,7 @@ asan tsan:
 	@scripts/packages.sh base test
 	@cmake --preset $@ >/dev/null
 	@cmake --build build/$@ -j $(JOBS)
-	@ctest --test-dir build/$@ --output-on-failure -j $(TEST_JOBS)
+	@ctest --test-dir build/$@ --output-on-failure -j $(JOBS)
 
 ## make fuzz          the fuzz targets, FUZZ_SECONDS each (60)
 FUZZ_SECONDS ?= 60

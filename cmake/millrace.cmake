@@ -4,6 +4,19 @@ option(MILLRACE_TESTS "Build unit tests, end-to-end tests and benchmarks" ON)
 option(MILLRACE_FUZZ "Build the *_fuzz.cc files as libFuzzer programs (clang only)" OFF)
 set(MILLRACE_SANITIZE "" CACHE STRING "Sanitizers for all targets, e.g. address,undefined")
 
+# After so many times the usual a test hangs, it is not slow.
+set(MILLRACE_PATIENCE 1)
+if(MILLRACE_SANITIZE)
+  set(MILLRACE_PATIENCE 4)
+endif()
+# millrace_time_limit(SECONDS TEST...): for a build without sanitizers. What a test itself waits for
+# goes by the variable MILLRACE_PATIENCE.
+function(millrace_time_limit seconds)
+  math(EXPR limit "${seconds} * ${MILLRACE_PATIENCE}")
+  set_tests_properties(${ARGN} PROPERTIES TIMEOUT ${limit}
+                       ENVIRONMENT MILLRACE_PATIENCE=${MILLRACE_PATIENCE})
+endfunction()
+
 set(MILLRACE_WARNINGS -Wall -Wextra -Wconversion -Wshadow -Werror)
 
 if(MILLRACE_SANITIZE)
@@ -104,7 +117,8 @@ function(millrace_tests name)
   endif()
   target_compile_definitions(${name} PRIVATE MILLRACE_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
   target_link_libraries(${name} PRIVATE ${ARG_LINK} GTest::gmock GTest::gtest_main)
-  gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 120)
+  math(EXPR limit "120 * ${MILLRACE_PATIENCE}")
+  gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT ${limit})
 endfunction()
 
 # millrace_fuzz(NAME FILE LINK target...): FILE defines LLVMFuzzerTestOneInput. With MILLRACE_FUZZ
@@ -122,7 +136,7 @@ function(millrace_fuzz name file)
     add_executable(${name} ${file} ${PROJECT_SOURCE_DIR}/test/fuzz_replay.cc)
     get_filename_component(folder ${CMAKE_CURRENT_SOURCE_DIR}/${file} DIRECTORY)
     add_test(NAME ${name} COMMAND ${name} ${folder}/${name}_corpus)
-    set_tests_properties(${name} PROPERTIES TIMEOUT 120)
+    millrace_time_limit(120 ${name})
   endif()
   target_compile_options(${name} PRIVATE ${MILLRACE_WARNINGS})
   target_link_libraries(${name} PRIVATE ${ARG_LINK})
